@@ -1,0 +1,180 @@
+"""What an owner is given and what it answers (ARCHITECTURE, Owners: decide and apply).
+
+`decide(state, message, context) -> Decision` is pure: it reads only its own state and changes nothing. The effects
+that it returns are made durable in one commit with its answer, and only they change the state, by `apply`. State is
+nothing but rows: loading an owner applies its stored rows one by one, so what `apply` builds after a commit and what
+a restart builds are the same by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+from bus.address import Address
+from bus.identifier import derived_id, derived_number
+from bus.value import Record, Value
+from tools.errors import Refusal
+
+State = TypeVar("State")
+
+
+class PrincipalKind(StrEnum):
+    """Who may send. The receiving host stamps it from the link; a message never says who sent it."""
+
+    AGENT = "agent"
+    PERSON = "person"
+    OWNER = "owner"
+    GATEWAY = "gateway"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    kind: PrincipalKind
+    agent_id: str = ""
+    """For AGENT: who calls."""
+    workspace_id: str = ""
+    """For AGENT: the scope that admission resolved."""
+    credential: str = ""
+    """For AGENT: which of its credentials."""
+    owner: Address | None = None
+    """For OWNER: which owner sent the message."""
+
+    def label(self) -> str:
+        """How the event log and histories name who did it: an agent's id, `person`, an owner's address."""
+        match self.kind:
+            case PrincipalKind.AGENT:
+                return self.agent_id
+            case PrincipalKind.OWNER:
+                return str(self.owner)
+            case PrincipalKind.PERSON | PrincipalKind.GATEWAY:
+                return self.kind.value
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message to one owner: a tool's name with its arguments, or an internal verb with its facts."""
+
+    verb: str
+    body: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything a decision may know besides the state and the message."""
+
+    now_ms: int
+    principal: Principal
+    call_id: str
+    """The call's or message's id: stable when it is decided again after a crash."""
+    address: Address
+    """The owner's own address."""
+
+    def new_id(self, label: str = "") -> str:
+        """A time-ordered id, the same whenever this call is decided with the same label in this millisecond."""
+        return derived_id(self.now_ms, self.call_id, label)
+
+    def number(self, label: str) -> int:
+        """A number in 0..2**31-1 derived from the call (Excalidraw's seed, versionNonce)."""
+        return derived_number(self.call_id, label)
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write one row of this owner's state. `row` is at most 300 bytes in UTF-8; `value` is plain data."""
+
+    row: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    row: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened, for the event log: attributed and dated by the host (common 8.4)."""
+
+    type: str
+    """From the catalogue in bus/events.py."""
+    data: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A message to another owner, delivered once in effect, in the order of commits (ARCHITECTURE, Outbox)."""
+
+    to: Address
+    verb: str
+    body: Record
+    before_reply: bool = False
+    """The reply of this decision waits, bounded, until the receiver has committed the message's effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Close a call that an earlier decision left open (by `reply=None`)."""
+
+    call_id: str
+    reply: Record | Refusal
+
+
+Effect: TypeAlias = Put | Delete | Event | Send | Answer
+RowEffect: TypeAlias = Put | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`reply` None leaves the call open until an `Answer` names it. Refusals normally carry no effects."""
+
+    reply: Record | Refusal | None
+    effects: tuple[Effect, ...] = ()
+
+
+Decide: TypeAlias = Callable[[State, Message, Context], Decision]
+
+
+@dataclass(frozen=True, slots=True)
+class Verb(Generic[State]):
+    """One row of an owner's table: who may send the verb, and the pure function that decides it."""
+
+    decide: Decide[State]
+    callers: frozenset[PrincipalKind]
+    head_only: bool = False
+    """Decides from rows named `head` or `head/...` alone, so a large owner need not be loaded (canvas 5)."""
+
+
+class Rules(Protocol[State]):
+    """One kind of owner. `actors/roster.py` maps its kind to an instance."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def verbs(self) -> Mapping[str, Verb[State]]:
+        """A verb that is absent is a defect of the sender."""
+        ...
+
+    def new_state(self) -> State:
+        """The state of an owner that has no rows."""
+        ...
+
+    def apply(self, state: State, effect: RowEffect) -> None:
+        """Change `state` by one row; called when loading and after each decision, by one thread at a time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class VerbTable(Generic[State]):
+    """Builds an owner's table from its parts, refusing doubled verbs at import."""
+
+    verbs: Mapping[str, Verb[State]] = field(default_factory=dict)
+
+    def __or__(self, other: VerbTable[State]) -> VerbTable[State]:
+        doubled = self.verbs.keys() & other.verbs.keys()
+        if doubled:
+            raise ValueError(f"verbs declared twice: {sorted(doubled)}")
+        return VerbTable({**self.verbs, **other.verbs})

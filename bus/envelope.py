@@ -1,0 +1,132 @@
+"""What travels on a link. Every kind is a frozen record; `bus/codec.py` is the only place that turns one into bytes.
+
+A call never says who sent it: the receiving host stamps the principal from the class of the link (signed HELLO) and,
+on a gateway's link, from the admission stamp that rides in `Call.stamp` (ARCHITECTURE, Processes and Admission).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from bus.address import Address
+from bus.value import Record
+
+
+class LinkClass(StrEnum):
+    """What a process is to the host it connects to, proved by the signed HELLO."""
+
+    GATEWAY = "gateway"
+    PERSON = "person"
+    SHARD = "shard"
+    ENGINE = "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that wants a reply. Repeats carry the same `call_id` and get the same answer."""
+
+    call_id: str
+    to: Address
+    verb: str
+    body: Record
+    stamp: Record | None
+    """The admission's stamp when an agent calls; None when the link's own class is the principal."""
+    deadline_ms: int
+    """Milliseconds since the epoch after which nobody waits for the reply any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The one answer to a call: exactly one of `ok` and `error` is set. `error` is a refusal's record."""
+
+    call_id: str
+    ok: Record | None
+    error: Record | None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mark:
+    """A place in one shard's outbox: grows with every message, so the highest one seen says what was handled."""
+
+    sequence: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A message between owners, from the outbox of `source`; resent until its mark is acknowledged."""
+
+    source: int
+    mark: Mark
+    sender: Address
+    to: Address
+    verb: str
+    body: Record
+    message_id: str
+    origin_call: str
+    """The id of the call that led to it, for traces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """Shard `destination` has committed every parcel of this link's outbox up to `mark`."""
+
+    destination: int
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Knock:
+    """A client asks to be let in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """A host asks who it is: sent to knocks, and to anything else from a peer that it does not know."""
+
+    nonce: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The client's proof: `proof` is a keyed digest over the challenge and every other field."""
+
+    link_class: LinkClass
+    name: str
+    protocol: int
+    incarnation: str
+    nonce: bytes
+    proof: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """The host's proof over the client's nonce. A new `incarnation` tells the client to resend what is open."""
+
+    shard: int
+    incarnation: str
+    proof: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The HELLO was not accepted; `reason` is for the log of the process that connects."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Sent through the event loop of the client, so that a stuck loop counts as silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    pass
+
+
+Envelope: TypeAlias = (
+    Call | Reply | Parcel | Acknowledgement | Knock | Challenge | Hello | Welcome | Rejected | Ping | Pong
+)

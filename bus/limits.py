@@ -1,0 +1,82 @@
+"""Every bound of the runtime, with its unit in its name and its relations asserted at import.
+
+Where a number comes from the contract, its section stands beside it; all others are ours and may be tuned here only.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# What one call may carry.
+request_body_bytes_max: Final = 8 * 1024 * 1024  # common 2.5
+result_bytes_max: Final = 256 * 1024  # common 6.4
+json_depth_max: Final = 64
+envelope_bytes_max: Final = 96 * 1024 * 1024
+value_depth_max: Final = 80
+string_bytes_max: Final = envelope_bytes_max
+person_request_bytes_max: Final = 32 * 1024 * 1024
+
+# Time.
+call_deadline_ms_default: Final = 30_000  # common 6.4
+stamp_valid_ms: Final = 5_000  # ARCHITECTURE, Admission
+before_reply_wait_ms: Final = 5_000
+link_heartbeat_ms: Final = 250
+link_silence_ms_max: Final = 5_000
+owner_idle_ms: Final = 30_000
+owner_sweep_ms: Final = 5_000
+child_start_ms_max: Final = 15_000
+child_stop_grace_ms: Final = 5_000
+takeover_wait_ms: Final = 5_000  # ARCHITECTURE, Supervisor: start anew within 5 s
+
+# Journal.
+commit_batch_max: Final = 1_024
+message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
+store_map_bytes: Final = 64 * 1024 * 1024 * 1024
+store_key_bytes_max: Final = 511
+
+# Names and lists (common 1.7, 7.1, 7.3).
+identifier_characters_max: Final = 200
+name_characters_max: Final = 200
+reason_characters_max: Final = 200  # canvas 2
+page_items_default: Final = 50
+page_items_max: Final = 200
+agents_per_workspace_max: Final = 200
+workspaces_max: Final = 200
+canvases_per_workspace_max: Final = 1_000
+
+# Canvas (canvas.md).
+elements_per_call_max: Final = 500
+elements_per_canvas_max: Final = 50_000
+region_elements_default: Final = 100
+region_elements_max: Final = 500
+labels_max: Final = 200
+label_characters_max: Final = 120
+element_bytes_max: Final = 256 * 1024
+scene_bytes_max: Final = 4 * 1024 * 1024  # canvas_create fromScene
+import_bytes_max: Final = 24 * 1024 * 1024
+changed_since_max: Final = 100
+
+# Mesh (mesh.md).
+task_title_characters_max: Final = 200
+task_instructions_bytes_max: Final = 32 * 1024
+task_envelope_bytes_max: Final = 64 * 1024
+open_threads_per_recipient_max: Final = 1_000
+chain_depth_max: Final = 8
+notification_listed_ms: Final = 24 * 3_600_000
+inbox_items_default: Final = 20
+inbox_items_max: Final = 100
+
+# Processes.
+shards_max: Final = 4
+pool_threads: Final = 2
+socket_path_bytes_max: Final = 107
+
+assert request_body_bytes_max > scene_bytes_max > task_envelope_bytes_max
+assert envelope_bytes_max > 2 * person_request_bytes_max > 2 * import_bytes_max
+assert value_depth_max > json_depth_max
+assert stamp_valid_ms < call_deadline_ms_default
+assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
+assert before_reply_wait_ms < call_deadline_ms_default
+assert owner_sweep_ms <= owner_idle_ms
+assert page_items_default <= page_items_max
+assert region_elements_default <= region_elements_max <= elements_per_call_max

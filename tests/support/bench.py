@@ -1,0 +1,85 @@
+"""Runs one owner's rules inline: decide, then apply its effects, as the host does but without disk or threads."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from actors.decision import (
+    Answer,
+    Context,
+    Decision,
+    Delete,
+    Event,
+    Message,
+    Principal,
+    PrincipalKind,
+    Put,
+    Rules,
+    Send,
+)
+from bus.address import Address
+from bus.clock import ManualClock
+from bus.value import Record, Value
+from tools.errors import Refusal
+
+State = TypeVar("State")
+PERSON = Principal(PrincipalKind.PERSON)
+GATEWAY = Principal(PrincipalKind.GATEWAY)
+
+
+def agent(agent_id: str, workspace_id: str) -> Principal:
+    return Principal(PrincipalKind.AGENT, agent_id, workspace_id, "default")
+
+
+def owner(address: Address) -> Principal:
+    return Principal(PrincipalKind.OWNER, owner=address)
+
+
+class OwnerBench(Generic[State]):
+    """`state` is the owner's; `rows` what the store would hold; `sent`, `events`, `answers` what left it, in order."""
+
+    def __init__(self, rules: Rules[State], address: Address, clock: ManualClock | None = None) -> None:
+        self.rules = rules
+        self.address = address
+        self.clock = clock or ManualClock()
+        self.state = rules.new_state()
+        self.rows: dict[str, Value] = {}
+        self.sent: list[Send] = []
+        self.events: list[Event] = []
+        self.answers: list[Answer] = []
+
+    def decide(self, verb: str, body: Record, principal: Principal, call_id: str | None = None) -> Decision:
+        """Decide without applying. Fails the test if the principal may not send this verb."""
+        rule = self.rules.verbs[verb]
+        assert principal.kind in rule.callers, f"{principal.kind} may not send {verb}"
+        context = Context(self.clock.now_ms(), principal, call_id or self.clock.new_id(), self.address)
+        return rule.decide(self.state, Message(verb, body), context)
+
+    def send(
+        self, verb: str, body: Record, principal: Principal, call_id: str | None = None
+    ) -> Record | Refusal | None:
+        """Decide and apply; answers the reply."""
+        decision = self.decide(verb, body, principal, call_id)
+        for effect in decision.effects:
+            match effect:
+                case Put(row, value):
+                    assert len(row.encode()) <= 300
+                    self.rows[row] = value
+                    self.rules.apply(self.state, effect)
+                case Delete(row):
+                    self.rows.pop(row, None)
+                    self.rules.apply(self.state, effect)
+                case Send():
+                    self.sent.append(effect)
+                case Event():
+                    self.events.append(effect)
+                case Answer():
+                    self.answers.append(effect)
+        return decision.reply
+
+    def reloaded(self) -> State:
+        """The state that a restart would build from the stored rows (in key order, as the store gives them)."""
+        state = self.rules.new_state()
+        for row in sorted(self.rows, key=str.encode):
+            self.rules.apply(state, Put(row, self.rows[row]))
+        return state

@@ -1,0 +1,1 @@
+"""Declarations of the tools that agents see: models, kinds, capabilities and refusals. No behaviour."""

@@ -1,0 +1,148 @@
+"""What a tool declares. A tool without a kind, a capability (or none, said so) and a scope cannot be written down.
+
+Declarations are data: the gateway lists and routes by them, agent owners admit by them, owners decide by the parsed
+input model. Rules: contract 00-common sections 1 and 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from bus.limits import (
+    call_deadline_ms_default,
+    identifier_characters_max,
+    name_characters_max,
+    reason_characters_max,
+)
+from tools.fence import is_plain_name
+
+MARKER: Final = "[Local NEXUS app] "
+"""Every description starts with it (common 1.4)."""
+
+
+class Family(StrEnum):
+    """In the order of tools/list (common 1.1)."""
+
+    CANVAS = "canvas"
+    AGENT = "agent"
+    WINDOW = "window"
+    MEMORY = "memory"
+    PROVIDER = "provider"
+    TEAM = "team"
+    NEURAL = "neural"
+    BROWSER = "browser"
+    WORKSPACE = "workspace"
+    SESSION = "session"
+    INSIGHT = "insight"
+    REPO = "repo"
+    WORKTREE = "worktree"
+    ROOM = "room"
+    SETTINGS = "settings"
+    BIT = "bit"
+    WORK = "work"
+    PLAN = "plan"
+    TOOL = "tool"
+
+
+class Kind(StrEnum):
+    """How autonomy treats a call (common 4.2)."""
+
+    READ = "read"
+    WRITE = "write"
+    IRREVERSIBLE = "irreversible"
+    ALWAYS_ASK = "always_ask"
+
+
+class Scope(StrEnum):
+    WORKSPACE = "workspace"
+    APP = "app"
+
+
+class Capability(StrEnum):
+    MESH = "mesh"
+
+
+class Route(StrEnum):
+    """Which owner decides the call; `nexus/gateway/route.py` turns it and the arguments into an address."""
+
+    CANVAS = "canvas"  # canvas/<scope>/<canvasId>
+    NEW_CANVAS = "new_canvas"  # canvas/<scope>/<an id made for this call>
+    WORKSPACE = "workspace"  # the caller's own workspace
+    OWN_AGENT = "own_agent"
+    NAMED_AGENT = "named_agent"  # agent/-/<agentId>
+    OWN_MAILBOX = "own_mailbox"
+    DIRECTORY = "directory"
+    COMPOSED = "composed"  # several owners, read as the caller by nexus/gateway/compose.py
+
+
+class Model(BaseModel):
+    """Base of everything that crosses the MCP border: camelCase by alias-free field names, nothing unknown."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class ToolInput(Model):
+    """Base of input models of app-wide tools."""
+
+
+class ScopedInput(ToolInput):
+    """Base of input models of workspace-scoped tools."""
+
+    workspaceId: Identifier | None = Field(
+        default=None,
+        description="Your own workspace, if you want it checked; another one is refused scope_mismatch.",
+    )
+
+
+def _must_be_plain(text: str) -> str:
+    if not is_plain_name(text):
+        raise ValueError("must be one line without control or direction characters, and not blank")
+    return text
+
+
+Identifier = Annotated[str, Field(min_length=1, max_length=identifier_characters_max)]
+"""An opaque id. A well-typed one that names nothing is `not_found`, never `invalid_arguments` (common 1.7)."""
+
+Name = Annotated[str, Field(min_length=1, max_length=name_characters_max), AfterValidator(_must_be_plain)]
+"""A name or title: one line of 1 to 200 characters."""
+
+Reason = Annotated[str, Field(min_length=1, max_length=reason_characters_max), AfterValidator(_must_be_plain)]
+"""Why a change is made: one line of 1 to 200 characters, no control characters (canvas 2)."""
+
+ScopedInput.model_rebuild()
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `name`, `scope` and outcomes are stable over releases; argument shapes may grow (common 1.2)."""
+
+    name: str
+    family: Family
+    kind: Kind
+    scope: Scope
+    capability: Capability | None
+    route: Route
+    summary: str
+    """The description after the marker; constant program text (common 1.4)."""
+    input: type[ToolInput]
+    output: type[BaseModel]
+    side_effects: str
+    """One sentence for the capabilities record: what changes, or "none"."""
+    reversibility: str
+    """One sentence for the capabilities record: how the effect is undone."""
+    volatile: frozenset[str] = frozenset()
+    """Arguments left out when two calls are compared (common 5.2)."""
+    budgeted: bool = False
+    deadline_ms: int = call_deadline_ms_default
+
+    @property
+    def description(self) -> str:
+        return MARKER + self.summary
+
+    @property
+    def is_read(self) -> bool:
+        return self.kind is Kind.READ

@@ -1,0 +1,52 @@
+"""Text that people, pages or other agents wrote, wrapped so that no reader mistakes it for NEXUS (common 7.1).
+
+Longer text comes back as `{"untrusted": true, "source", "text"}`. It is data in a JSON string, so no text can close
+its fence. Short names stay plain one-line strings of at most 200 characters, made so by `plain_name`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from pydantic import BaseModel, ConfigDict
+
+from bus.limits import name_characters_max
+
+
+class Fence(BaseModel):
+    """`source` is one of NEXUS's own words for where the text came from, never something typed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    untrusted: bool = True
+    source: str
+    text: str
+
+
+def plain_name(text: str, limit: int = name_characters_max) -> str:
+    """`text` on one line, without control or invisible direction characters, cut at `limit` characters."""
+    kept = "".join(character if _is_plain(character) else " " for character in text)
+    return cut(" ".join(kept.split()), limit)
+
+
+def is_plain_name(text: str) -> bool:
+    """Whether `text` can be a name as it stands: one line, no control characters, not blank, at most 200 long."""
+    return bool(text.strip()) and len(text) <= name_characters_max and all(map(_is_plain, text))
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters; never ends inside a surrogate pair's or combining sequence's character."""
+    if len(text) <= limit:
+        return text
+    end = limit
+    while end > 0 and (unicodedata.combining(text[end]) or text[end] in "\u200d\ufe0f\ufe0e"):
+        end -= 1
+    return text[:end]
+
+
+_ALLOWED_FORMAT: frozenset[str] = frozenset("\u200d\u200c")  # joiners: emoji, Persian, Indic scripts
+
+
+def _is_plain(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category not in ("Cc", "Cs", "Zl", "Zp") and (category != "Cf" or character in _ALLOWED_FORMAT)
