@@ -6,11 +6,18 @@ the host answers from its record if the first try was committed. So a caller see
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from bus.address import Address
-from bus.envelope import Reply
+from bus.clock import Clock
+from bus.envelope import Call, Envelope, Reply, Welcome
+from bus.link import Identity, LinkClient
 from bus.value import Record
+from bus.wire import Scheduler, Wire
 
 
 class DeadlinePassed(Exception):
@@ -34,5 +41,82 @@ class Caller(Protocol):
         within_ms: int,
         stamp: Record | None = None,
     ) -> Reply:
-        """Send and await the one answer. Raises DeadlinePassed."""
+        """Send and await the one answer. Raises DeadlinePassed, and Unencodable for a body that is not plain data."""
         ...
+
+
+@dataclass(slots=True)
+class _Open:
+    call: Call
+    answer: asyncio.Future[Reply]
+    was_sent: bool = False
+
+
+class BusClient:
+    """A process's links to all shard hosts as one Caller. Runs on the event loop's thread."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        hosts: Sequence[Path],
+        identity: Identity,
+        *,
+        clock: Clock,
+        scheduler: Scheduler,
+        nonce: Callable[[], bytes],
+    ) -> None:
+        """`hosts` are the shard hosts' socket paths, by shard number."""
+        self._clock = clock
+        self._open: list[dict[str, _Open]] = [{} for _ in hosts]
+        self._links = [
+            LinkClient(
+                wire,
+                path,
+                identity,
+                clock=clock,
+                scheduler=scheduler,
+                nonce=nonce,
+                received=lambda envelope, shard=shard: self._received(shard, envelope),  # type: ignore[misc]
+                welcomed=lambda welcome, shard=shard: self._welcomed(shard, welcome),  # type: ignore[misc]
+            )
+            for shard, path in enumerate(hosts)
+        ]
+
+    async def call(
+        self,
+        to: Address,
+        verb: str,
+        body: Record,
+        *,
+        call_id: str,
+        within_ms: int,
+        stamp: Record | None = None,
+    ) -> Reply:
+        """Send and await the one answer. Raises DeadlinePassed."""
+        shard = int(to.id) if to.kind == "host" else to.shard(len(self._links))
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        waiting = _Open(Call(call_id, to, verb, body, stamp, self._clock.now_ms() + within_ms), answer)
+        self._open[shard][call_id] = waiting
+        try:
+            waiting.was_sent = self._links[shard].send(waiting.call)
+            async with asyncio.timeout(within_ms / 1000):
+                return await answer
+        except TimeoutError:
+            raise DeadlinePassed(waiting.was_sent) from None
+        finally:
+            if self._open[shard].get(call_id) is waiting:
+                del self._open[shard][call_id]
+
+    def close(self) -> None:
+        for link in self._links:
+            link.close()
+
+    def _received(self, shard: int, envelope: Envelope) -> None:
+        if isinstance(envelope, Reply):
+            waiting = self._open[shard].get(envelope.call_id)
+            if waiting is not None and not waiting.answer.done():
+                waiting.answer.set_result(envelope)
+
+    def _welcomed(self, shard: int, welcome: Welcome) -> None:
+        for waiting in self._open[shard].values():
+            waiting.was_sent = self._links[shard].send(waiting.call) or waiting.was_sent

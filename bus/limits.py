@@ -24,6 +24,7 @@ link_heartbeat_ms: Final = 250
 link_silence_ms_max: Final = 5_000
 owner_idle_ms: Final = 30_000
 owner_sweep_ms: Final = 5_000
+inspection_wait_ms_max: Final = 20_000
 child_start_ms_max: Final = 15_000
 child_stop_grace_ms: Final = 5_000
 takeover_wait_ms: Final = 5_000  # ARCHITECTURE, Supervisor: start anew within 5 s

@@ -1,0 +1,24 @@
+"""A message as a host hands it to one of its owners: what to decide, who sent it, and what depends on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from actors.decision import Message, Principal
+from bus.journal import Handled
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    message: Message
+    principal: Principal
+    id: str
+    """The call id, or the parcel's message id: stable over repeats."""
+    origin_call: str
+    """The call that led to it, for the event log."""
+    is_call: bool
+    """Somebody waits for a reply under `id`."""
+    handled: Handled | None = None
+    """For a parcel: the mark to advance with its effect."""
+    gives_up: bool = False
+    """The parcel failed too often: it becomes a dead letter instead of being decided."""

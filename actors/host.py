@@ -1,0 +1,269 @@
+"""A shard host: the owners of one shard, in memory and on disk, and their links to everybody else.
+
+Invariants:
+- The loop thread alone delivers to owners, keeps the table of owners, waiting callers and streams, and sends.
+- A call id is given to its owner once while somebody waits for it; repeats join the wait and hear the same answer.
+- A reply whose decision sent messages marked `before_reply` waits, bounded, until their receivers have committed.
+- An owner is dropped from memory only on the loop thread, when it is idle: then nothing can be on its way to it.
+
+Threads: the loop's; pool threads that run owners' turns; the journal's writer. What the latter two have to say comes in
+through `_from_thread`, which wakes the loop once for many.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from actors.decision import Message, Principal, PrincipalKind, Rules
+from actors.delivery import Delivery
+from actors.execute import execute, reply_of
+from actors.inbound import Inbound
+from actors.inspect import Inspector
+from actors.outbound import Outbox
+from actors.owner import Executor, Owner
+from actors.principal import StaleStamp, principal_of
+from bus.address import Address
+from bus.clock import Clock
+from bus.codec import Unencodable, unpack_row
+from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Mark, Parcel, Reply
+from bus.journal import Commit, Handled, Journal, mark_from
+from bus.limits import inspection_wait_ms_max, owner_idle_ms, owner_sweep_ms
+from bus.link import Peer
+from bus.store import Store, mark_key
+from bus.wire import Scheduler
+from tools.errors import Code, Refusal
+
+_log = structlog.get_logger("host")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which shard this is, and of how many."""
+
+    shard: int
+    shards: int
+
+
+class Host:
+    """Assembled by the composition root: `attach` gives it the journal and the way to send."""
+
+    def __init__(
+        self,
+        place: Place,
+        roster: Mapping[str, Rules[Any]],
+        *,
+        store: Store,
+        clock: Clock,
+        scheduler: Scheduler,
+        executor: Executor,
+    ) -> None:
+        self.place = place
+        self.store = store
+        self.clock = clock
+        self._roster = roster
+        self._scheduler = scheduler
+        self._executor = executor
+        self._incarnations = itertools.count(1)
+        self._owners: dict[Address, Owner[Any]] = {}
+        self._waiting: dict[str, list[Peer]] = {}
+        self._inbound: dict[int, Inbound] = {}
+        self._sources: dict[int, Peer] = {}
+        self._from_threads: deque[Callable[[], None]] = deque()
+        self._wake_is_due = False
+        self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel)
+        self.inspector = Inspector(place.shard, store, self._live, self._counts)
+
+    def attach(self, journal: Journal, send: Callable[[Peer, Envelope], None]) -> None:
+        """Begin: take up again the messages that were not handled when the shard last ended."""
+        self.journal = journal
+        self._send = send
+        self.outbox.attach(journal)
+        self.outbox.resume_local()
+        self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)
+
+    # What arrives, on the loop thread.
+
+    def received(self, peer: Peer, envelope: Envelope) -> None:
+        """An envelope from a link whose other end has proved its class."""
+        match envelope:
+            case Call():
+                self._call(peer, envelope)
+            case Parcel() if peer.link_class is LinkClass.SHARD:
+                self._sources[envelope.source] = peer
+                self._take_parcel(envelope)
+            case _:
+                _log.warning("envelope_ignored", kind=type(envelope).__name__, link=peer.link_class.value)
+
+    def _call(self, peer: Peer, call: Call) -> None:
+        waiting = self._waiting.get(call.call_id)
+        if waiting is not None:
+            if peer not in waiting:
+                waiting.append(peer)
+            return
+        self._waiting[call.call_id] = [peer]
+        now_ms = self.clock.now_ms()
+        if call.deadline_ms < now_ms:
+            self._send_reply(reply_of(call.call_id, _TOO_LATE))
+            return
+        try:
+            principal = principal_of(peer.link_class, call.stamp, now_ms)
+        except StaleStamp:
+            stale: dict[str, Any] = {"code": "stale_stamp", "message": "", "retryable": True}
+            self._send_reply(Reply(call.call_id, None, stale))
+            return
+        except PermissionError:
+            self._send_reply(reply_of(call.call_id, _NO_SUCH_CALL))
+            return
+        if call.to.kind == "host":
+            self._inspect(call, principal)
+            return
+        delivery = Delivery(Message(call.verb, call.body), principal, call.call_id, call.call_id, is_call=True)
+        self._deliver(call.to, delivery)
+
+    def _inspect(self, call: Call, principal: Principal) -> None:
+        if principal.kind is not PrincipalKind.PERSON:
+            self._send_reply(reply_of(call.call_id, _NO_SUCH_CALL))
+            return
+        self.inspector.ask(call, lambda answer: self._send_reply(reply_of(call.call_id, answer)))
+        if self.inspector.is_listening(call.call_id):
+            wait_ms = min(call.deadline_ms - self.clock.now_ms(), inspection_wait_ms_max)
+            self._scheduler.call_later(wait_ms / 1000, lambda: self.inspector.stop_listening(call.call_id))
+
+    def _take_parcel(self, parcel: Parcel) -> None:
+        inbound = self._inbound.get(parcel.source)
+        if inbound is None:
+            inbound = Inbound(parcel.source, self._durable_mark(parcel.source), self._scheduler, self._give)
+            self._inbound[parcel.source] = inbound
+        if not inbound.receive(parcel) and inbound.durable is not None:
+            self._acknowledge(parcel.source, inbound.durable)
+
+    def _durable_mark(self, source: int) -> Mark | None:
+        stored = self.store.get(mark_key(source))
+        if stored is None:
+            return None
+        return mark_from(unpack_row(stored))
+
+    def _give(self, parcel: Parcel, handled: Handled, gives_up: bool) -> None:
+        principal = Principal(PrincipalKind.OWNER, owner=parcel.sender)
+        message = Message(parcel.verb, parcel.body)
+        delivery = Delivery(message, principal, parcel.message_id, parcel.origin_call, False, handled, gives_up)
+        self._deliver(parcel.to, delivery)
+
+    def _deliver(self, to: Address, delivery: Delivery) -> None:
+        owner = self._owners.get(to)
+        if owner is None:
+            rules = self._roster.get(to.kind)
+            if rules is None:
+                _log.error("no_such_kind", address=str(to))
+                self._undeliverable(delivery)
+                return
+            owner = Owner(to, rules, self.next_incarnation(), self._executor, self._execute)
+            self._owners[to] = owner
+        owner.last_used_ms = self.clock.now_ms()
+        owner.actor_ref.tell(delivery)
+
+    def _undeliverable(self, delivery: Delivery) -> None:
+        if delivery.is_call:
+            self._send_reply(reply_of(delivery.id, _NO_SUCH_CALL))
+        if delivery.handled is not None:
+            self._inbound[delivery.handled.source].undecided(delivery.handled)
+
+    def _execute(self, owner: Owner[Any], delivery: Delivery) -> None:
+        execute(owner, delivery, self)
+
+    # What execution and the journal say, from any thread (actors/execute.py, Desk).
+
+    def shard_of(self, address: Address) -> int:
+        return address.shard(self.place.shards)
+
+    def next_incarnation(self) -> int:
+        return next(self._incarnations)
+
+    def reply(self, reply: Reply) -> None:
+        self._from_thread(lambda: self._send_reply(reply))
+
+    def parcel_submitted(self, delivery: Delivery) -> None:
+        handled = delivery.handled
+        if handled is not None:
+            self._from_thread(lambda: self._inbound[handled.source].submitted(handled))
+
+    def parcel_failed(self, delivery: Delivery, is_defect: bool) -> None:
+        handled = delivery.handled
+        if handled is not None:
+            inbound = self._inbound[handled.source]
+            tell = inbound.undecided if is_defect else inbound.not_stored
+            self._from_thread(lambda: tell(handled))
+
+    def group_stored(self, commits: Sequence[Commit]) -> None:
+        """Called by the journal's writer for each durable group."""
+        self._from_thread(lambda: self._release(commits))
+
+    def _from_thread(self, what: Callable[[], None]) -> None:
+        self._from_threads.append(what)
+        if not self._wake_is_due:
+            self._wake_is_due = True
+            self._scheduler.call_soon_threadsafe(self._hear_threads)
+
+    def _hear_threads(self) -> None:
+        self._wake_is_due = False
+        while self._from_threads:
+            self._from_threads.popleft()()
+
+    # What leaves, on the loop thread.
+
+    def _release(self, commits: Sequence[Commit]) -> None:
+        """After a group is on disk: replies, messages, acknowledgements and events leave, in that order a commit."""
+        marks: dict[int, Mark] = {}
+        for commit in commits:
+            self.outbox.leave(commit)
+            if commit.handled is not None:
+                self._inbound[commit.handled.source].stored(commit.handled)
+                marks[commit.handled.source] = commit.handled.mark
+        for source, mark in marks.items():
+            self._acknowledge(source, mark)
+        if any(commit.events for commit in commits):
+            self.inspector.something_happened()
+
+    def _acknowledge(self, source: int, mark: Mark) -> None:
+        if source == self.place.shard:
+            self.outbox.acknowledged(source, mark)
+        elif (peer := self._sources.get(source)) is not None:
+            self._send(peer, Acknowledgement(self.place.shard, mark))
+
+    def _send_reply(self, reply: Reply) -> None:
+        for peer in self._waiting.pop(reply.call_id, ()):
+            try:
+                self._send(peer, reply)
+            except Unencodable:
+                _log.exception("reply_unencodable", call=reply.call_id)
+                self._send(peer, reply_of(reply.call_id, _DEFECT))
+
+    # Housekeeping.
+
+    def _sweep(self) -> None:
+        """Passivate owners that nobody used for a while; their state is on disk and nowhere else needed."""
+        oldest = self.clock.now_ms() - owner_idle_ms
+        for address in [a for a, owner in self._owners.items() if owner.last_used_ms < oldest and owner.is_idle]:
+            del self._owners[address]
+        self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)
+
+    def _live(self, address: Address) -> bool:
+        return address in self._owners
+
+    def _counts(self) -> dict[str, int]:
+        return {
+            "liveOwners": len(self._owners),
+            "waitingCalls": len(self._waiting),
+            "undeliveredMessages": self.outbox.size,
+        }
+
+
+_TOO_LATE = Refusal(Code.UNAVAILABLE, "The call came too late to be decided. Try again.", retryable=True)
+_NO_SUCH_CALL = Refusal(Code.INTERNAL, "Nothing here takes this call from that side.")
+_DEFECT = Refusal(Code.INTERNAL, "NEXUS made a mistake in its answer. Report it to the person who runs NEXUS.")

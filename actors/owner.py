@@ -1,0 +1,152 @@
+"""An owner: a Pykka actor that uses a pool thread only while it has messages.
+
+A thread an actor is untenable (10,000 threads take 83 GB of address space), so this replaces what Pykka's actors do
+with their inbox and loop, and nothing else: messages are told through the usual `actor_ref`, handled one at a time by
+`on_receive`. Pykka's registry is left out: its list makes every start and stop cost time in the number of actors; the
+host's own directory is the only one.
+
+Who may touch what: the host's loop thread tells messages; one pool thread at a time, the one that runs the turn, has
+the state; the journal's writer thread only raises `settled` and `is_spoiled`. A blocking ask from one owner to another
+would deadlock the pool, so there is none: owners reach each other by messages in their commits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import pykka
+from pykka._envelope import Envelope  # pykka 4.5 does not export what its own inbox protocol takes
+
+from actors.decision import Put, Rules
+from actors.delivery import Delivery
+from bus.address import Address
+from bus.codec import unpack_row
+from bus.store import Store, row_of, state_prefix
+
+State = TypeVar("State")
+MESSAGES_A_TURN_MAX = 64
+HEAD = "head"
+"""Rows named `head` or `head/...` suffice for verbs that declare `head_only`."""
+
+
+class Executor(Protocol):
+    """Runs turns; two turns of one owner are never handed in at the same time."""
+
+    def submit(self, turn: Callable[[], None]) -> None: ...
+
+
+class PooledInbox:
+    """Pykka's inbox without blocking: putting a message makes sure that a turn is due."""
+
+    __slots__ = ("_messages", "wake")
+
+    def __init__(self) -> None:
+        self._messages: deque[Envelope[Delivery]] = deque()
+        self.wake: Callable[[], None] | None = None
+
+    def put(self, envelope: Envelope[Delivery], /) -> None:
+        self._messages.append(envelope)
+        if self.wake is not None:
+            self.wake()
+
+    def get(self) -> Envelope[Delivery]:
+        return self._messages.popleft()
+
+    def empty(self) -> bool:
+        return not self._messages
+
+
+class Owner(pykka.Actor, Generic[State]):
+    """One owner in memory. `handle` is what executes a delivery (actors/execute.py)."""
+
+    actor_inbox: PooledInbox
+
+    def __init__(
+        self,
+        address: Address,
+        rules: Rules[State],
+        incarnation: int,
+        executor: Executor,
+        handle: Callable[[Owner[State], Delivery], None],
+    ) -> None:
+        super().__init__()
+        self.actor_urn = str(address)
+        self.address = address
+        self.rules = rules
+        self.incarnation = incarnation
+        self.state: State | None = None
+        self.is_whole = False
+        """Whether `state` was loaded with all rows, or with the head's only."""
+        self.is_spoiled = False
+        """The state is not what is on disk (a commit failed, an effect could not be applied): it must be loaded again,
+        once everything that was submitted before is settled."""
+        self.submitted = 0
+        self.settled = 0
+        self.last_used_ms = 0
+        self._executor = executor
+        self._handle = handle
+        self._is_scheduled = threading.Lock()
+        self.actor_inbox.wake = self._wake
+
+    @staticmethod
+    def _create_actor_inbox() -> PooledInbox:
+        return PooledInbox()
+
+    @staticmethod
+    def _create_future() -> pykka.Future[Any]:
+        raise NotImplementedError("owners are told, never asked: an ask between pooled actors can deadlock the pool")
+
+    def _start_actor_loop(self) -> None:
+        """Pykka's way to start a thread; here a turn starts with the first message."""
+
+    def on_receive(self, message: Delivery) -> None:
+        self._handle(self, message)
+
+    @property
+    def has_uncommitted(self) -> bool:
+        return self.submitted != self.settled
+
+    @property
+    def is_idle(self) -> bool:
+        """No message waits, none is being handled and nothing is on its way to the disk."""
+        return self.actor_inbox.empty() and not self._is_scheduled.locked() and not self.has_uncommitted
+
+    def load(self, store: Store, head_only: bool) -> State:
+        """The state, from memory or by applying its stored rows. Raises CorruptRow."""
+        if self.state is not None and (self.is_whole or head_only):
+            return self.state
+        prefix = state_prefix(self.address)
+        state = self.rules.new_state()
+        for key, value in store.scan(prefix + HEAD.encode() if head_only else prefix):
+            row = row_of(key)
+            if not head_only or row == HEAD or row.startswith(f"{HEAD}/"):
+                self.rules.apply(state, Put(row, unpack_row(value)))
+        self.state = state
+        self.is_whole = not head_only
+        return state
+
+    def forget(self, incarnation: int) -> None:
+        """Drop the state and begin a new incarnation; the next message loads what is on disk."""
+        self.state = None
+        self.is_whole = False
+        self.is_spoiled = False
+        self.incarnation = incarnation
+
+    def _wake(self) -> None:
+        if self._is_scheduled.acquire(blocking=False):
+            self._executor.submit(self._turn)
+
+    def _turn(self) -> None:
+        for _ in range(MESSAGES_A_TURN_MAX):
+            if self.actor_inbox.empty():
+                break
+            self._handle_receive(self.actor_inbox.get().message)
+        else:
+            self._executor.submit(self._turn)
+            return
+        self._is_scheduled.release()
+        if not self.actor_inbox.empty():
+            self._wake()  # a message came between the last look and the release

@@ -1,0 +1,290 @@
+"""The journal: commits of owners in the order they were handed in, grouped, each group one durable transaction.
+
+Invariants:
+- Commits become durable in the order of `submit`, whole or not at all; `released` is called only after the flush, so
+  nothing leaves a host that is not on disk (ARCHITECTURE: a reply leaves only after the change is on disk).
+- A commit without writes waits its turn all the same: it stands for a read that saw what earlier ones wrote.
+- After a group failed, every commit of an owner that was decided on top of it is handed back as failed, until the
+  owner starts a new incarnation: commits carry the owner's incarnation and an older one is never written. The same
+  holds for a stream of parcels and its run: no mark is ever written past a parcel whose effect is not stored.
+
+Who may touch it: `submit` from any thread; the writer alone runs `write_group` and calls back.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias
+
+from bus.address import Address
+from bus.codec import pack_row
+from bus.envelope import Mark, Parcel, Reply
+from bus.limits import commit_batch_max
+from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
+from bus.value import Record, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message that leaves with a commit; its mark is given by the commit's sequence."""
+
+    destination: int
+    to: Address
+    verb: str
+    body: Record
+    before_reply: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """The parcel that a commit is the effect of: its source, mark and the run of the stream that brought it."""
+
+    source: int
+    mark: Mark
+    run: int
+
+
+@dataclass(slots=True)
+class Commit:
+    """What one decision makes durable. `rows` are encoded already, so that a bad value cannot fail a group."""
+
+    owner: Address
+    incarnation: int
+    call_id: str
+    by: str
+    at_ms: int
+    rows: list[Write] = field(default_factory=list)
+    events: list[tuple[str, Record]] = field(default_factory=list)
+    outgoing: list[Outgoing] = field(default_factory=list)
+    handled: Handled | None = None
+    released: Callable[[], None] | None = None
+    """Runs on the writer's thread once the commit is durable; must be quick and must not raise."""
+    failed: Callable[[bool], None] | None = None
+    """Runs instead when it was not stored; True when for want of space."""
+    replies: list[Reply] = field(default_factory=list)
+    """What callers may hear once the commit is durable: its own answer, and those of calls that it closes."""
+    sequence: int = 0
+    """Given when written; 0 for a commit that writes no journal record."""
+    parcels: list[Parcel] = field(default_factory=list)
+    """What leaves, made when written."""
+
+    @property
+    def writes_anything(self) -> bool:
+        return bool(self.rows or self.events or self.outgoing or self.handled)
+
+
+class Journal(Protocol):
+    """Owners' way to the disk. Implementations differ only in who runs the writer."""
+
+    def submit(self, commit: Commit) -> None: ...
+
+    def flush(self) -> None:
+        """Returns when everything submitted before is stored or given back."""
+        ...
+
+
+class GroupWriter:
+    """Turns groups of commits into transactions. Used by one thread at a time: the writer's."""
+
+    def __init__(
+        self, store: Store, shard: int, group_done: Callable[[Sequence[Commit]], None], broken: Callable[[], None]
+    ) -> None:
+        """`group_done` hears each durable group, after the commits' own callbacks; `broken` when the disk failed."""
+        self._store = store
+        self._shard = shard
+        self._group_done = group_done
+        self._broken = broken
+        last = store.last(b"j")
+        self._sequence = 0 if last is None else sequence_of(last[0])
+        self._failed_incarnations: dict[Address, int] = {}
+        self._failed_runs: dict[int, int] = {}
+
+    @property
+    def sequence(self) -> int:
+        """The highest journal sequence that is durable."""
+        return self._sequence
+
+    def write_group(self, commits: Sequence[Commit]) -> None:
+        """Store a group and call back. Never raises for what the disk does."""
+        current: list[Commit] = []
+        for commit in commits:
+            if self._stands_on_a_failure(commit):
+                self._fail(commit, is_full=False)
+            else:
+                current.append(commit)
+        writes, sequence = self._writes_of(current)
+        try:
+            if writes:
+                self._store.commit(writes)
+        except (StoreFull, StoreBroken) as problem:
+            self._give_back(current, is_full=isinstance(problem, StoreFull))
+            return
+        self._sequence = sequence
+        for commit in current:
+            if commit.released:
+                commit.released()
+        self._group_done(current)
+
+    def _stands_on_a_failure(self, commit: Commit) -> bool:
+        if commit.incarnation <= self._failed_incarnations.get(commit.owner, -1):
+            return True
+        handled = commit.handled
+        return handled is not None and handled.run <= self._failed_runs.get(handled.source, -1)
+
+    def _fail(self, commit: Commit, is_full: bool) -> None:
+        failed = self._failed_incarnations
+        failed[commit.owner] = max(commit.incarnation, failed.get(commit.owner, -1))
+        if commit.handled is not None:
+            source, run = commit.handled.source, commit.handled.run
+            self._failed_runs[source] = max(run, self._failed_runs.get(source, -1))
+        if commit.failed:
+            commit.failed(is_full)
+
+    def _give_back(self, commits: Sequence[Commit], is_full: bool) -> None:
+        for commit in commits:
+            self._fail(commit, is_full)
+        if not is_full:
+            self._broken()
+
+    def _writes_of(self, commits: Sequence[Commit]) -> tuple[list[Write], int]:
+        writes: list[Write] = []
+        sequence = self._sequence
+        marks: dict[int, Mark] = {}
+        for commit in commits:
+            writes.extend(commit.rows)
+            if commit.handled is not None:
+                marks[commit.handled.source] = commit.handled.mark
+                if commit.handled.source == self._shard:
+                    writes.append((outbox_key(self._shard, commit.handled.mark), None))
+            if commit.events or commit.outgoing:
+                sequence += 1
+                commit.sequence = sequence
+                writes.append((journal_key(sequence), pack_row(_record_of(commit))))
+                self._address_parcels(commit)
+                writes.extend(
+                    (outbox_key(out.destination, parcel.mark), pack_row(parcel_row(parcel)))
+                    for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)
+                )
+        writes.extend((mark_key(source), pack_row([mark.sequence, mark.index])) for source, mark in marks.items())
+        return writes, sequence
+
+    def _address_parcels(self, commit: Commit) -> None:
+        commit.parcels = [
+            Parcel(
+                source=self._shard,
+                mark=Mark(commit.sequence, index),
+                sender=commit.owner,
+                to=out.to,
+                verb=out.verb,
+                body=out.body,
+                message_id=f"{self._shard}:{commit.sequence}:{index}",
+                origin_call=commit.call_id,
+            )
+            for index, out in enumerate(commit.outgoing)
+        ]
+
+
+def _record_of(commit: Commit) -> Record:
+    events: list[Value] = [[kind, data] for kind, data in commit.events]
+    return {
+        "owner": str(commit.owner),
+        "call": commit.call_id,
+        "by": commit.by,
+        "at": commit.at_ms,
+        "events": events,
+    }
+
+
+def parcel_row(parcel: Parcel) -> Value:
+    """An outbox row; its key holds destination and mark."""
+    return [str(parcel.sender), str(parcel.to), parcel.verb, parcel.body, parcel.message_id, parcel.origin_call]
+
+
+def parcel_of(source: int, mark: Mark, row: Value) -> Parcel:
+    """Read back an outbox row. Raises ValueError for anything that `parcel_row` did not write."""
+    if not isinstance(row, list) or len(row) != 6 or not isinstance(row[3], dict):
+        raise ValueError("not an outbox row")
+    sender, to = Address.parse(str(row[0])), Address.parse(str(row[1]))
+    return Parcel(source, mark, sender, to, str(row[2]), row[3], str(row[4]), str(row[5]))
+
+
+def mark_from(row: Value) -> Mark:
+    """Read back a mark row. Raises ValueError for anything else."""
+    if not isinstance(row, list) or len(row) != 2:
+        raise ValueError("not a mark")
+    sequence, index = row
+    if not isinstance(sequence, int) or not isinstance(index, int):
+        raise ValueError("not a mark")
+    return Mark(sequence, index)
+
+
+class InlineJournal:
+    """Writes each commit at once, in the caller's thread. For tests and the simulation."""
+
+    def __init__(self, writer: GroupWriter) -> None:
+        self._writer = writer
+
+    def submit(self, commit: Commit) -> None:
+        self._writer.write_group([commit])
+
+    def flush(self) -> None:
+        """Nothing ever waits here."""
+
+
+class _Stop:
+    """Queued once, last: the writer ends when it gets there."""
+
+
+_STOP: Final = _Stop()
+_Item: TypeAlias = Commit | threading.Event | _Stop
+
+
+class ThreadJournal:
+    """One writer thread: while it flushes a group, the next one gathers."""
+
+    def __init__(self, writer: GroupWriter) -> None:
+        self._writer = writer
+        self._queue: queue.SimpleQueue[_Item] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, commit: Commit) -> None:
+        self._queue.put(commit)
+
+    def flush(self) -> None:
+        reached = threading.Event()
+        self._queue.put(reached)
+        reached.wait()
+
+    def close(self) -> None:
+        """Write what was submitted before, then end the thread."""
+        self._queue.put(_STOP)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            group: list[Commit] = []
+            after = self._gather(group)
+            if group:
+                self._writer.write_group(group)
+            if isinstance(after, threading.Event):
+                after.set()
+            elif isinstance(after, _Stop):
+                return
+
+    def _gather(self, group: list[Commit]) -> threading.Event | _Stop | None:
+        """Fill `group` with what waits; answers what stood behind it, if not a commit."""
+        item = self._queue.get()
+        while True:
+            if not isinstance(item, Commit):
+                return item
+            group.append(item)
+            if len(group) >= commit_batch_max:
+                return None
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return None

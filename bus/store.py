@@ -1,0 +1,126 @@
+"""What a shard keeps: an ordered map of bytes with atomic, durable batches. One writer thread; any thread reads.
+
+Key layouts (the first byte is the table; numbers are 8 bytes big-endian, so that key order is number order):
+
+| table | key | value | why so |
+| --- | --- | --- | --- |
+| `!` | name | row | the shard's own facts: layout version, incarnation |
+| `a` | call id | row | answers given, `{open}` or `{ok}` or `{error}`; ids grow with time, so appends stay at the end |
+| `j` | sequence | row | the journal: one record a commit, with its events; the one growing sequence of the shard |
+| `m` | source shard | row | the highest mark of that shard's outbox whose effect is in this store |
+| `o` | destination shard, sequence, index | row | messages not yet acknowledged, in the order of commits |
+| `d` | source shard, sequence, index | row | dead letters: messages whose handler failed too often |
+| `s` | address, 0x00, row name | row | state rows of owners, together per owner |
+
+Every value is a row of bus/codec.py: version, checksum, data. Scattered random keys cost 2.5 times in commits, which
+is why ids are time-ordered and the journal and outbox share one sequence (docs/decisions/0002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Protocol, TypeAlias
+
+from bus.address import Address
+from bus.envelope import Mark
+
+LAYOUT_VERSION: Final = 1
+
+Write: TypeAlias = tuple[bytes, bytes | None]
+"""A key and its new value, or None to remove it."""
+
+
+class StoreFull(Exception):
+    """The batch did not fit on the disk or in the map. Nothing of it is stored."""
+
+
+class StoreBroken(Exception):
+    """The disk did not accept the batch (EIO): nobody knows what is stored. The host must end."""
+
+
+class Store(Protocol):
+    """Implementations: bus/store_lmdb.py (disk) and bus/store_memory.py. One test suite runs over both."""
+
+    def commit(self, writes: Sequence[Write]) -> None:
+        """All or nothing, on disk when it returns. Writer thread only. Raises StoreFull, StoreBroken."""
+        ...
+
+    def get(self, key: bytes) -> bytes | None: ...
+
+    def scan(self, prefix: bytes, after: bytes | None = None, limit: int | None = None) -> list[tuple[bytes, bytes]]:
+        """Pairs whose key starts with `prefix`, in key order, strictly after the key `after`."""
+        ...
+
+    def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
+        """The pair with the highest key that starts with `prefix`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(8, "big")
+
+
+def fact_key(name: str) -> bytes:
+    return b"!" + name.encode()
+
+
+def answer_key(call_id: str) -> bytes:
+    return b"a" + call_id.encode()
+
+
+def journal_key(sequence: int) -> bytes:
+    return b"j" + _number(sequence)
+
+
+def sequence_of(key: bytes) -> int:
+    """The sequence in a journal key."""
+    return int.from_bytes(key[1:9], "big")
+
+
+def mark_key(source: int) -> bytes:
+    return b"m" + source.to_bytes(2, "big")
+
+
+def outbox_prefix(destination: int) -> bytes:
+    return b"o" + destination.to_bytes(2, "big")
+
+
+def outbox_key(destination: int, mark: Mark) -> bytes:
+    return outbox_prefix(destination) + _number(mark.sequence) + _number(mark.index)
+
+
+def mark_of(key: bytes) -> Mark:
+    """The mark in an outbox or dead letter key."""
+    return Mark(int.from_bytes(key[3:11], "big"), int.from_bytes(key[11:19], "big"))
+
+
+def dead_letter_key(source: int, mark: Mark) -> bytes:
+    return b"d" + source.to_bytes(2, "big") + _number(mark.sequence) + _number(mark.index)
+
+
+def state_prefix(owner: Address) -> bytes:
+    return b"s" + str(owner).encode() + b"\x00"
+
+
+def state_key(owner: Address, row: str) -> bytes:
+    return state_prefix(owner) + row.encode()
+
+
+def row_of(key: bytes) -> str:
+    """The row name in a state key."""
+    return key.split(b"\x00", 1)[1].decode()
+
+
+def owners(store: Store, kind: str | None, after: Address | None, limit: int) -> Iterator[Address]:
+    """Owners that have state, in key order, skipping from one to the next without reading their rows."""
+    prefix = b"s" if kind is None else b"s" + kind.encode() + b"/"
+    position = None if after is None else state_prefix(after) + b"\xff"
+    for _ in range(limit):
+        found = store.scan(prefix, position, 1)
+        if not found:
+            return
+        owner = Address.parse(found[0][0][1:].split(b"\x00", 1)[0].decode())
+        yield owner
+        position = state_prefix(owner) + b"\xff"

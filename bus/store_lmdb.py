@@ -1,0 +1,120 @@
+"""The store on disk: one LMDB environment a shard; the only importer of lmdb.
+
+Who may touch it: `commit` is for the one writer thread (a write transaction committed from another thread hangs the
+next writer for ever); `get`, `scan` and `last` are for any thread, each in a read transaction of its own that is
+closed before it returns (a stored one would keep its slot and grow the file). Opened only after the process was
+spawned, never before a fork; an exclusive lock on the folder keeps a second process out.
+
+Durable: every commit syncs data and meta page (no `metasync=False`, which can undo the last acknowledged commit).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import lmdb
+
+from bus.codec import CorruptRow, pack_row, unpack_row
+from bus.limits import store_map_bytes
+from bus.store import LAYOUT_VERSION, StoreBroken, StoreFull, Write, fact_key
+
+_READERS_MAX: Final = 64
+
+
+class StoreInUse(Exception):
+    """Another process has this shard open."""
+
+
+class UnknownLayout(Exception):
+    """The folder was written by a release whose key layout this one does not know."""
+
+
+class LmdbStore:
+    """Opens, or makes, the shard in `folder`. Raises StoreInUse, UnknownLayout."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = os.open(folder / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            os.close(self._lock)
+            raise StoreInUse from problem
+        self._environment = lmdb.open(
+            str(folder), map_size=store_map_bytes, mode=0o600, max_readers=_READERS_MAX, max_dbs=0, readahead=False
+        )
+        self._environment.reader_check()
+        self._check_layout()
+
+    def _check_layout(self) -> None:
+        stored = self.get(fact_key("layout"))
+        if stored is None:
+            self.commit([(fact_key("layout"), pack_row(LAYOUT_VERSION))])
+            return
+        try:
+            version = unpack_row(stored)
+        except CorruptRow as problem:
+            self.close()
+            raise UnknownLayout from problem
+        if version != LAYOUT_VERSION:
+            self.close()
+            raise UnknownLayout
+
+    def commit(self, writes: Sequence[Write]) -> None:
+        try:
+            with self._environment.begin(write=True) as transaction:
+                for key, value in writes:
+                    if value is None:
+                        transaction.delete(key)
+                    else:
+                        transaction.put(key, value)
+        except (lmdb.MapFullError, lmdb.DiskError, lmdb.Error, OSError) as problem:
+            raise _blame(problem) from problem
+
+    def get(self, key: bytes) -> bytes | None:
+        with self._environment.begin() as transaction:
+            value: bytes | None = transaction.get(key)
+            return value
+
+    def scan(self, prefix: bytes, after: bytes | None = None, limit: int | None = None) -> list[tuple[bytes, bytes]]:
+        found: list[tuple[bytes, bytes]] = []
+        start = prefix if after is None or after < prefix else after
+        with self._environment.begin() as transaction, transaction.cursor() as cursor:
+            if not cursor.set_range(start):
+                return found
+            for key, value in cursor:
+                if not key.startswith(prefix) or (limit is not None and len(found) >= limit):
+                    break
+                if key != after:
+                    found.append((key, value))
+        return found
+
+    def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
+        with self._environment.begin() as transaction, transaction.cursor() as cursor:
+            beyond = cursor.set_range(prefix + b"\xff" * (lmdb_key_rest(prefix)))
+            if not (cursor.prev() if beyond else cursor.last()):
+                return None
+            key, value = cursor.item()
+            return (key, value) if key.startswith(prefix) else None
+
+    def close(self) -> None:
+        self._environment.close()
+        os.close(self._lock)
+
+
+def lmdb_key_rest(prefix: bytes) -> int:
+    """How many bytes a key may have after `prefix`."""
+    return 511 - len(prefix)
+
+
+def _blame(problem: Exception) -> Exception:
+    if isinstance(problem, lmdb.MapFullError) or errno.ENOSPC in (getattr(problem, "errno", None), *problem.args):
+        return StoreFull()
+    if "No space left" in str(problem) or "quota" in str(problem).lower():
+        return StoreFull()
+    return StoreBroken()

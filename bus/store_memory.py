@@ -1,0 +1,78 @@
+"""A store without a disk, with the same promises about order and atomicity. For tests and the simulation.
+
+Safe from any thread: a commit swaps in new contents under a lock, and readers copy what they return.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from bus.store import StoreFull, Write
+
+
+class MemoryStore:
+    """`bytes_max` bounds the sum of keys and values, so that a full disk can be tried."""
+
+    def __init__(self, bytes_max: int | None = None) -> None:
+        self._values: dict[bytes, bytes] = {}
+        self._keys: list[bytes] = []
+        self._bytes = 0
+        self._bytes_max = bytes_max
+        self._lock = threading.Lock()
+
+    def commit(self, writes: Sequence[Write]) -> None:
+        with self._lock:
+            final = dict(writes)
+            grown = sum(self._growth(key, value) for key, value in final.items())
+            if self._bytes_max is not None and grown > 0 and self._bytes + grown > self._bytes_max:
+                raise StoreFull
+            for key, value in final.items():
+                self._write(key, value)
+            self._bytes += grown
+
+    def _growth(self, key: bytes, value: bytes | None) -> int:
+        old = self._values.get(key)
+        before = 0 if old is None else len(key) + len(old)
+        return (0 if value is None else len(key) + len(value)) - before
+
+    def _write(self, key: bytes, value: bytes | None) -> None:
+        if value is None:
+            if self._values.pop(key, None) is not None:
+                del self._keys[bisect_left(self._keys, key)]
+            return
+        if key not in self._values:
+            self._keys.insert(bisect_left(self._keys, key), key)
+        self._values[key] = value
+
+    def get(self, key: bytes) -> bytes | None:
+        with self._lock:
+            return self._values.get(key)
+
+    def scan(self, prefix: bytes, after: bytes | None = None, limit: int | None = None) -> list[tuple[bytes, bytes]]:
+        found: list[tuple[bytes, bytes]] = []
+        with self._lock:
+            start = bisect_left(self._keys, prefix)
+            if after is not None:
+                start = max(start, bisect_right(self._keys, after))
+            for key in self._keys[start:]:
+                if not key.startswith(prefix) or (limit is not None and len(found) >= limit):
+                    break
+                found.append((key, self._values[key]))
+        return found
+
+    def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
+        with self._lock:
+            end = bisect_left(self._keys, _following(prefix))
+            if end == 0 or not self._keys[end - 1].startswith(prefix):
+                return None
+            key = self._keys[end - 1]
+            return key, self._values[key]
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def _following(prefix: bytes) -> bytes:
+    return prefix + b"\xff" * 512
