@@ -16,11 +16,12 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import structlog
 
-from actors.decision import Message, Principal, PrincipalKind, Rules
+from actors.decision import Message, Principal, PrincipalKind, RowEffect, Rules, Verb
 from actors.delivery import Delivery
 from actors.execute import execute, reply_of
 from actors.inbound import Inbound
@@ -158,21 +159,11 @@ class Host:
     def _deliver(self, to: Address, delivery: Delivery) -> None:
         owner = self._owners.get(to)
         if owner is None:
-            rules = self._roster.get(to.kind)
-            if rules is None:
-                _log.error("no_such_kind", address=str(to))
-                self._undeliverable(delivery)
-                return
+            rules = self._roster.get(to.kind, _NOBODY)
             owner = Owner(to, rules, self.next_incarnation(), self._executor, self._execute)
             self._owners[to] = owner
         owner.last_used_ms = self.clock.now_ms()
         owner.actor_ref.tell(delivery)
-
-    def _undeliverable(self, delivery: Delivery) -> None:
-        if delivery.is_call:
-            self._send_reply(reply_of(delivery.id, _NO_SUCH_CALL))
-        if delivery.handled is not None:
-            self._inbound[delivery.handled.source].undecided(delivery.handled)
 
     def _execute(self, owner: Owner[Any], delivery: Delivery) -> None:
         execute(owner, delivery, self)
@@ -212,8 +203,12 @@ class Host:
 
     def _hear_threads(self) -> None:
         self._wake_is_due = False
-        while self._from_threads:
-            self._from_threads.popleft()()
+        try:
+            while self._from_threads:
+                self._from_threads.popleft()()
+        finally:
+            if self._from_threads:  # a defect in one must not leave the others unheard
+                self._scheduler.call_soon(self._hear_threads)
 
     # What leaves, on the loop thread.
 
@@ -264,6 +259,20 @@ class Host:
         }
 
 
+class _Nobody:
+    """The rules of a kind that does not exist: every verb is a defect of its sender, every parcel a dead letter."""
+
+    kind = "nobody"
+    verbs: Mapping[str, Verb[None]] = MappingProxyType({})
+
+    def new_state(self) -> None:
+        return None
+
+    def apply(self, state: None, effect: RowEffect) -> None:
+        """Nothing is ever stored under such an address."""
+
+
+_NOBODY: Rules[None] = _Nobody()
 _TOO_LATE = Refusal(Code.UNAVAILABLE, "The call came too late to be decided. Try again.", retryable=True)
 _NO_SUCH_CALL = Refusal(Code.INTERNAL, "Nothing here takes this call from that side.")
 _DEFECT = Refusal(Code.INTERNAL, "NEXUS made a mistake in its answer. Report it to the person who runs NEXUS.")

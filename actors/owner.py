@@ -97,7 +97,7 @@ class Owner(pykka.Actor, Generic[State]):
 
     @staticmethod
     def _create_future() -> pykka.Future[Any]:
-        raise NotImplementedError("owners are told, never asked: an ask between pooled actors can deadlock the pool")
+        raise TypeError("owners are told, never asked: an ask between pooled actors can deadlock the pool")
 
     def _start_actor_loop(self) -> None:
         """Pykka's way to start a thread; here a turn starts with the first message."""

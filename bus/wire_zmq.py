@@ -85,8 +85,11 @@ def _address(path: Path) -> str:
 class _Socket:
     """A ZeroMQ socket on the loop: drains on its descriptor and after each send, keeps what did not fit yet."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, socket: zmq.Socket[bytes]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, socket: zmq.Socket[bytes], received: Callable[[list[bytes]], None]
+    ) -> None:
         self._loop = loop
+        self._received = received
         self._socket = socket
         self._descriptor = int(socket.getsockopt(zmq.FD))
         self._waiting: deque[list[bytes]] = deque()
@@ -95,9 +98,6 @@ class _Socket:
         self._is_open = True
         loop.add_reader(self._descriptor, self._drain)
         self._drain_soon()
-
-    def _received(self, parts: list[bytes]) -> None:
-        raise NotImplementedError
 
     def _drain_soon(self) -> None:
         if not self._drain_is_due and self._is_open:
@@ -168,12 +168,11 @@ class _ZmqListener(_Socket):
     def __init__(
         self, loop: asyncio.AbstractEventLoop, socket: zmq.Socket[bytes], received: Callable[[bytes, bytes], None]
     ) -> None:
-        self._callback = received
-        super().__init__(loop, socket)
+        def parts_received(parts: list[bytes]) -> None:
+            if len(parts) == 2:
+                received(parts[0], parts[1])
 
-    def _received(self, parts: list[bytes]) -> None:
-        if len(parts) == 2:
-            self._callback(parts[0], parts[1])
+        super().__init__(loop, socket, parts_received)
 
     def send(self, peer: bytes, frame: bytes) -> bool:
         return self._send([peer, frame])
@@ -183,12 +182,11 @@ class _ZmqConnection(_Socket):
     def __init__(
         self, loop: asyncio.AbstractEventLoop, socket: zmq.Socket[bytes], received: Callable[[bytes], None]
     ) -> None:
-        self._callback = received
-        super().__init__(loop, socket)
+        def parts_received(parts: list[bytes]) -> None:
+            if len(parts) == 1:
+                received(parts[0])
 
-    def _received(self, parts: list[bytes]) -> None:
-        if len(parts) == 1:
-            self._callback(parts[0])
+        super().__init__(loop, socket, parts_received)
 
     def send(self, frame: bytes) -> bool:
         return self._send([frame])

@@ -1,0 +1,130 @@
+"""One suite over every store: what bus/store.py promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bus import store as keys
+from bus.address import Address
+from bus.codec import pack_row
+from bus.envelope import Mark
+from bus.store import Store, StoreFull
+from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout
+from bus.store_memory import MemoryStore
+
+Make = Callable[[], Store]
+
+
+@pytest.fixture(params=["memory", "lmdb"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    made: list[Store] = []
+
+    def new() -> Store:
+        store: Store = MemoryStore() if request.param == "memory" else LmdbStore(tmp_path / f"shard{len(made)}")
+        made.append(store)
+        return store
+
+    yield new
+    for store in made:
+        store.close()
+
+
+def test_a_commit_is_read_back_and_a_removed_key_is_gone(make: Make) -> None:
+    store = make()
+    store.commit([(b"xa", b"1"), (b"xb", b"2")])
+    store.commit([(b"xa", None), (b"xc", b"3")])
+    assert store.get(b"xa") is None
+    assert store.scan(b"x") == [(b"xb", b"2"), (b"xc", b"3")]
+
+
+def test_a_later_write_to_a_key_in_one_commit_wins(make: Make) -> None:
+    store = make()
+    store.commit([(b"xa", b"1"), (b"xa", b"2"), (b"xb", b"1"), (b"xb", None)])
+    assert store.scan(b"x") == [(b"xa", b"2")]
+
+
+def test_a_scan_keeps_to_its_prefix_starts_after_a_key_and_ends_at_its_limit(make: Make) -> None:
+    store = make()
+    store.commit([(b"w", b""), *((b"x%d" % n, b"v") for n in range(5)), (b"y", b"")])
+    assert [key for key, _ in store.scan(b"x", b"x1", 2)] == [b"x2", b"x3"]
+    assert [key for key, _ in store.scan(b"x", b"a", 1)] == [b"x0"]
+
+
+def test_the_last_key_of_a_prefix_is_found_with_and_without_followers(make: Make) -> None:
+    store = make()
+    assert store.last(b"x") is None
+    store.commit([(b"x1", b"a"), (b"x2", b"b")])
+    assert store.last(b"x") == (b"x2", b"b")
+    store.commit([(b"y1", b"c")])
+    assert store.last(b"x") == (b"x2", b"b")
+    assert store.last(b"w") is None
+
+
+def test_owners_are_listed_once_each_by_kind_and_after_one(make: Make) -> None:
+    store = make()
+    owners = [Address("agent", "-", "a1"), Address("agent", "-", "a2"), Address("canvas", "w", "c")]
+    store.commit([(keys.state_key(owner, row), pack_row(1)) for owner in owners for row in ("head", "x", "y")])
+    assert list(keys.owners(store, None, None, 10)) == owners
+    assert list(keys.owners(store, "agent", owners[0], 10)) == owners[1:2]
+
+
+def test_outbox_rows_stand_in_the_order_of_their_marks(make: Make) -> None:
+    store = make()
+    marks = [Mark(9, 0), Mark(9, 1), Mark(10, 0), Mark(300, 0), Mark(70_000, 2)]
+    store.commit([(keys.outbox_key(1, mark), b"v") for mark in reversed(marks)])
+    assert [keys.mark_of(key) for key, _ in store.scan(keys.outbox_prefix(1))] == marks
+    assert store.scan(keys.outbox_prefix(2)) == []
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(st.tuples(st.binary(max_size=3), st.none() | st.binary(max_size=4)), max_size=6), max_size=6))
+def test_any_commits_leave_what_a_dictionary_would_hold(
+    make: Make, commits: list[list[tuple[bytes, bytes | None]]]
+) -> None:
+    store = make()
+    expected: dict[bytes, bytes] = {}
+    for commit in commits:
+        writes = [(b"x" + key, value) for key, value in commit]
+        store.commit(writes)
+        for key, value in writes:
+            if value is None:
+                expected.pop(key, None)
+            else:
+                expected[key] = value
+    assert store.scan(b"x") == sorted(expected.items())
+
+
+def test_a_full_store_refuses_the_whole_commit_and_keeps_what_it_had() -> None:
+    store = MemoryStore(bytes_max=20)
+    store.commit([(b"xa", b"12345678")])
+    with pytest.raises(StoreFull):
+        store.commit([(b"xb", b"1"), (b"xc", b"1234567890123456")])
+    assert store.scan(b"x") == [(b"xa", b"12345678")]
+
+
+def test_a_second_opener_of_a_shard_is_refused(tmp_path: Path) -> None:
+    store = LmdbStore(tmp_path / "s")
+    with pytest.raises(StoreInUse):
+        LmdbStore(tmp_path / "s")
+    store.close()
+
+
+def test_a_shard_of_an_unknown_layout_is_refused_and_left_alone(tmp_path: Path) -> None:
+    store = LmdbStore(tmp_path / "s")
+    store.commit([(keys.fact_key("layout"), pack_row(99))])
+    store.close()
+    with pytest.raises(UnknownLayout):
+        LmdbStore(tmp_path / "s")
+
+
+def test_files_of_a_shard_are_for_their_owner_only(tmp_path: Path) -> None:
+    """security 23: file modes hold whatever the umask is (the supervisor also sets 077)."""
+    LmdbStore(tmp_path / "s").close()
+    modes = {path.name: path.stat().st_mode & 0o077 for path in (tmp_path / "s").iterdir()}
+    assert modes == dict.fromkeys(modes, 0)
+    assert (tmp_path / "s").stat().st_mode & 0o077 == 0

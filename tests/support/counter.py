@@ -1,0 +1,120 @@
+"""A small kind of owner for tests of hosts: counts, tells another counter, and fails on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from actors.decision import (
+    Answer,
+    Context,
+    Decision,
+    Delete,
+    Event,
+    Message,
+    PrincipalKind,
+    Put,
+    RowEffect,
+    Send,
+    Verb,
+)
+from bus.address import Address
+from bus.value import Record, Value
+from tools.errors import NOT_FOUND
+
+
+@dataclass
+class Count:
+    rows: dict[str, Value] = field(default_factory=dict)
+
+    @property
+    def value(self) -> int:
+        value = self.rows.get("head", 0)
+        assert isinstance(value, int)
+        return value
+
+
+def _add(state: Count, message: Message, context: Context) -> Decision:
+    total = state.value + 1
+    return Decision({"total": total}, (Put("head", total), Event("test.added", {"total": total})))
+
+
+def _read(state: Count, message: Message, context: Context) -> Decision:
+    return Decision({"total": state.value, "whole": "extra" in state.rows})
+
+
+def _tell(state: Count, message: Message, context: Context) -> Decision:
+    to = Address.parse(str(message.body["to"]))
+    wait = message.body.get("wait") is True
+    return Decision({"told": True}, (Put("told", context.call_id), Send(to, "told", {}, before_reply=wait)))
+
+
+def _told(state: Count, message: Message, context: Context) -> Decision:
+    return Decision(None, (Put("head", state.value + 1), Event("test.told", {"total": state.value + 1})))
+
+
+def _ask(state: Count, message: Message, context: Context) -> Decision:
+    to = Address.parse(str(message.body["to"]))
+    return Decision(None, (Put("asked", context.call_id), Send(to, "asked", {"call": context.call_id})))
+
+
+def _asked(state: Count, message: Message, context: Context) -> Decision:
+    sender = context.principal.owner
+    assert sender is not None
+    return Decision(None, (Send(sender, "answered", {"call": message.body["call"], "total": state.value}),))
+
+
+def _answered(state: Count, message: Message, context: Context) -> Decision:
+    answer: Record = {"total": message.body["total"]}
+    return Decision(None, (Answer(str(message.body["call"]), answer), Delete("asked")))
+
+
+def _fail(state: Count, message: Message, context: Context) -> Decision:
+    raise RuntimeError("a secret in an exception")
+
+
+def _half(state: Count, message: Message, context: Context) -> Decision:
+    return Decision({}, (Put("head", 99), Put("bad", message.body.get("value"))))
+
+
+def _refuse(state: Count, message: Message, context: Context) -> Decision:
+    return Decision(NOT_FOUND)
+
+
+def _odd(state: Count, message: Message, context: Context) -> Decision:
+    return Decision({"text": "\ud800"})
+
+
+_ANY: Final = frozenset(PrincipalKind)
+
+
+class CounterRules:
+    kind = "counter"
+    verbs: Mapping[str, Verb[Count]] = {
+        "add": Verb(_add, _ANY),
+        "read": Verb(_read, _ANY),
+        "glance": Verb(_read, _ANY, head_only=True),
+        "tell": Verb(_tell, _ANY),
+        "told": Verb(_told, frozenset({PrincipalKind.OWNER})),
+        "ask": Verb(_ask, _ANY),
+        "asked": Verb(_asked, frozenset({PrincipalKind.OWNER})),
+        "answered": Verb(_answered, frozenset({PrincipalKind.OWNER})),
+        "fail": Verb(_fail, _ANY),
+        "half": Verb(_half, _ANY),
+        "refuse": Verb(_refuse, _ANY),
+        "odd": Verb(_odd, _ANY),
+        "extra": Verb(lambda s, m, c: Decision({}, (Put("extra", True),)), _ANY),
+    }
+
+    def new_state(self) -> Count:
+        return Count()
+
+    def apply(self, state: Count, effect: RowEffect) -> None:
+        match effect:
+            case Put("bad", "raise"):
+                raise RuntimeError("a defect in apply")
+            case Put(row, value):
+                state.rows[row] = value
+            case Delete(row):
+                state.rows.pop(row, None)
