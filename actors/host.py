@@ -199,16 +199,16 @@ class Host:
         self._from_threads.append(what)
         if not self._wake_is_due:
             self._wake_is_due = True
-            self._scheduler.call_soon_threadsafe(self._hear_threads)
+            self._scheduler.call_soon_threadsafe(self.hear_threads)
 
-    def _hear_threads(self) -> None:
+    def hear_threads(self) -> None:
         self._wake_is_due = False
         try:
             while self._from_threads:
                 self._from_threads.popleft()()
         finally:
             if self._from_threads:  # a defect in one must not leave the others unheard
-                self._scheduler.call_soon(self._hear_threads)
+                self._scheduler.call_soon(self.hear_threads)
 
     # What leaves, on the loop thread.
 

@@ -22,6 +22,7 @@ from bus.envelope import (
     Acknowledgement,
     Call,
     Challenge,
+    Envelope,
     Hello,
     LinkClass,
     Mark,
