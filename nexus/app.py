@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext
 
 import structlog
 import uvicorn
@@ -152,8 +152,8 @@ class _HttpServer(uvicorn.Server):
         if self.started:
             self._ready()
 
-    def capture_signals(self) -> suppress:  # type: ignore[override]
-        return suppress()
+    def capture_signals(self) -> nullcontext[None]:  # type: ignore[override]
+        return nullcontext()
 
 
 def _told_to_end(loop: asyncio.AbstractEventLoop, ended: Ended) -> asyncio.Future[None]:
