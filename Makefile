@@ -1,0 +1,58 @@
+# What a person and a developer do. Needs Python 3.11 or later with pip and venv; everything else goes into .venv.
+# `make PYTHON=python3.12 run` takes another Python.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INPUTS := pyproject.toml requirements.lock
+
+.PHONY: run test check bench lock
+
+run: $(VENV)/.installed  ## start NEXUS in the foreground; Ctrl-C stops everything
+	@exec $(BIN)/nexus up
+
+check: $(VENV)/.installed-dev  ## format, lint, types, imports, fast tests
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
+	@$(BIN)/python -m pytest -m "not processes"
+
+test: $(VENV)/.installed-dev  ## every test, real processes too
+	@$(BIN)/python -m pytest
+
+bench: $(VENV)/.installed-bench  ## the benchmarks; prints their figures
+	@$(BIN)/python -m pytest tests/benchmarks --no-header -s
+
+lock:  ## pin every dependency anew
+	@set -e; tool=$$(mktemp -d); trap 'rm -rf "$$tool"' EXIT; \
+	$(PYTHON) -m venv "$$tool"; \
+	"$$tool/bin/python" -m pip --disable-pip-version-check --quiet install uv; \
+	"$$tool/bin/uv" pip compile --quiet --universal --upgrade --python-version 3.11 --all-extras --no-annotate \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+		--output-file requirements.lock pyproject.toml
+
+# One stamp a set of extras, so that nothing is installed twice; a change of the inputs installs anew.
+$(VENV)/.installed: $(INPUTS) | $(BIN)/python
+	@echo "Installing NEXUS into $(VENV) ..." >&2
+	@$(PIP) install -c requirements.lock -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(INPUTS) | $(BIN)/python
+	@echo "Installing NEXUS and its tools into $(VENV) ..." >&2
+	@$(PIP) install -c requirements.lock -e '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-bench: $(INPUTS) | $(BIN)/python
+	@echo "Installing NEXUS, its tools and its peers into $(VENV) ..." >&2
+	@$(PIP) install -c requirements.lock -e '.[dev,bench]'
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "NEXUS needs Python 3.11 or later as $(PYTHON). Install it, or name one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) lacks venv or ensurepip. Install them (on Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)

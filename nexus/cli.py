@@ -1,0 +1,49 @@
+"""The `nexus` command: everything a person types, put together from one file a topic."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+
+import typer
+
+from nexus import __version__, lifecycle_cli
+from nexus.exit_codes import exit_code_table
+
+
+def build_app() -> typer.Typer:
+    """The whole command."""
+    app = new_app()
+    lifecycle_cli.register(app)
+    _register_others(app)
+    return app
+
+
+def new_app() -> typer.Typer:
+    """A command without subcommands; without arguments it prints its help."""
+    app = typer.Typer(
+        name="nexus",
+        help="One local runtime that several AI agents and you share. Begin with `nexus up`.",
+        epilog=exit_code_table(),
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        rich_markup_mode=None,
+    )
+
+    @app.callback(invoke_without_command=True)
+    def nexus(
+        context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version.")
+    ) -> None:
+        if version:
+            typer.echo(__version__)
+        elif context.invoked_subcommand is None:
+            typer.echo(context.get_help())
+
+    return app
+
+
+def _register_others(app: typer.Typer) -> None:
+    # Until they are merged. Then: import both above and register them in `build_app`.
+    for name in ("nexus.person_cli", "nexus.demo"):
+        if find_spec(name) is not None:
+            import_module(name).register(app)

@@ -1,0 +1,224 @@
+"""The commands that start, stop and look at NEXUS itself: up, down, status, doctor.
+
+Results go to standard output, as text or with --json as one JSON line; progress goes to standard error. A refusal is
+one paragraph and an exit code of nexus/exit_codes.py; with --json it is `{"error": {"message": text}}` as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
+
+import typer
+
+from bus.limits import child_stop_grace_ms, takeover_wait_ms
+from nexus import exit_codes
+from nexus.children import COMMAND
+from nexus.config import Home, HomeMissing, home_path, open_home
+from nexus.control import ControlLine, NotRunning, ask
+from nexus.detached import Refused, start_detached
+from nexus.doctor import PROMISE, Outcome, examine
+from nexus.home_lock import is_held, wait_until_free
+from nexus.supervisor import REFUSALS, Running, exit_code_of, supervise
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--home", help="The home folder; else NEXUS_HOME, else the platform's data folder.", show_default=False
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
+
+_stop_ms_max: Final = 3 * child_stop_grace_ms + 2_000
+_tell_after_ms: Final = 1_000
+_look_every_ms: Final = 20
+
+
+def register(app: typer.Typer, command: Sequence[str] = COMMAND) -> None:
+    """Add the commands to `app`. `command` runs NEXUS' processes; tests give one with bodies of their own."""
+
+    @app.command()
+    def up(
+        home: HomeOption = None,
+        port: Annotated[
+            int | None,
+            typer.Option(help="The port on 127.0.0.1 for this run; 0 takes any free one.", min=0, max=65535),
+        ] = None,
+        detach: Annotated[bool, typer.Option("--detach", help="Return once ready and leave NEXUS running.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Start NEXUS, wait until it is ready, and stay until Ctrl-C (or return, with --detach)."""
+        with mistakes_explained(as_json):
+            path = home_path(home, os.environ)
+            if not detach:
+                supervise(path, port, command, ForegroundReporter(as_json))
+                return
+            result = start_detached(path, port, command, say_progress)
+            if isinstance(result, Refused):
+                refuse(result.text, result.exit_code, as_json)
+            print_started(str(result["url"]), str(result["home"]), as_json, result, "Stop it with: nexus down")
+
+    @app.command()
+    def down(home: HomeOption = None, as_json: JsonOption = False) -> None:
+        """Stop NEXUS on this home and wait until no process of it is left."""
+        with mistakes_explained(as_json):
+            opened = open_home(home_path(home, os.environ))
+            stopped = stop_and_wait(opened)
+            if as_json:
+                print_json({"home": str(opened.path), "stopped": stopped})
+            else:
+                typer.echo(f"NEXUS on {opened.path} has stopped.")
+
+    @app.command()
+    def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
+        """Show the address and the processes of a running NEXUS; exit code 3 if none runs on this home."""
+        with mistakes_explained(as_json):
+            opened = open_home(home_path(home, os.environ))
+            answer = ask(opened, "status")
+            if as_json:
+                print_json({"url": answer["url"], "home": str(opened.path), "processes": answer["processes"]})
+                return
+            typer.echo(f"NEXUS runs on {opened.path}\nMCP address: {answer['url']}")
+            for process in processes_of(answer):
+                typer.echo(f"  {process['role']:<11} {process['name']:<12} {process['pid']}")
+            if not answer["isReady"]:
+                typer.echo("Some processes are starting.")
+
+    @app.command()
+    def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
+        """Look for what could keep NEXUS from running well, and say what it protects against."""
+        checks = examine(home_path(home, os.environ))
+        is_healthy = not any(check.outcome is Outcome.PROBLEM for check in checks)
+        if as_json:
+            print_json({"healthy": is_healthy, "checks": [check.record() for check in checks], "promise": PROMISE})
+        else:
+            for check in checks:
+                typer.echo(f"{check.outcome:<8} {check.name}: {check.text}")
+            typer.echo("\n" + "\n".join(PROMISE))
+        raise typer.Exit(exit_codes.OK if is_healthy else exit_codes.UNHEALTHY)
+
+
+class ForegroundReporter:
+    """Tells the person at the terminal."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+
+    def progress(self, text: str) -> None:
+        say_progress(text)
+
+    def ready(self, running: Running) -> None:
+        print_started(running.url, str(running.home), self._as_json, running.record(), "Ctrl-C stops it.")
+
+
+def print_started(url: str, home: str, as_json: bool, record: dict[str, object], ending: str) -> None:
+    """What `nexus up` prints once ready."""
+    if as_json:
+        print_json(record)
+        return
+    server = {"nexus": {"type": "http", "url": url, "headers": {"Authorization": "Bearer YOUR_TOKEN"}}}
+    typer.echo(
+        f"NEXUS runs on {home}\n"
+        f"MCP address: {url}\n\n"
+        "To connect an agent, make its token with `nexus agent add NAME` and give your client this, with the token:\n"
+        f"  {json.dumps({'mcpServers': server})}\n\n"
+        f"{ending}"
+    )
+    sys.stdout.flush()
+
+
+def stop_and_wait(home: Home) -> list[dict[str, object]]:
+    """Ask the supervisor to end and wait until every process is gone; answers what ran. Raises NotRunning."""
+    line = connected(home)
+    try:
+        stopped = processes_of(line.ask("down"))
+        wait_with_progress(lambda: not is_held(home.lock_file), "Stopping", home)
+    finally:
+        line.close()
+    return stopped
+
+
+def connected(home: Home) -> ControlLine:
+    """A line to the supervisor; waits for one that is just starting, or for the last child of one that was killed."""
+    deadline_ms = _now_ms() + takeover_wait_ms
+    while True:
+        try:
+            return ControlLine(home)
+        except NotRunning:
+            if not is_held(home.lock_file) or _now_ms() >= deadline_ms:
+                wait_until_free(home.family_lock_file, takeover_wait_ms)
+                raise
+        _pause()
+
+
+def wait_with_progress(is_done: Callable[[], bool], text: str, home: Home) -> None:
+    """Wait for `is_done`; says `text` when it takes over a second. Gives up with a refusal after the longest stop."""
+    started_ms, told = _now_ms(), 0
+    while not is_done():
+        waited_ms = _now_ms() - started_ms
+        if waited_ms >= _stop_ms_max:
+            raise NotStopped(f"NEXUS on {home.path} does not stop. See its processes with: nexus status")
+        if waited_ms // _tell_after_ms > told:
+            told = waited_ms // _tell_after_ms
+            say_progress(text)
+        _pause()
+
+
+class NotStopped(Exception):
+    """NEXUS was told to stop and did not. The text is for the person."""
+
+
+@contextmanager
+def mistakes_explained(as_json: bool) -> Iterator[None]:
+    """Turns what can go wrong without being a defect into its text and exit code."""
+    try:
+        yield
+    except (NotRunning, HomeMissing) as nothing:
+        refuse(str(nothing), exit_codes.NOT_RUNNING, as_json)
+    except NotStopped as late:
+        refuse(str(late), exit_codes.REFUSED, as_json)
+    except tuple(REFUSALS) as refusal:
+        refuse(str(refusal), exit_code_of(refusal), as_json)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def refuse(text: str, code: int, as_json: bool) -> NoReturn:
+    """Print the refusal and end the command."""
+    if as_json:
+        print_json({"error": {"message": text}})
+    typer.echo(text, err=True)
+    raise typer.Exit(code)
+
+
+def processes_of(answer: dict[str, object]) -> list[dict[str, object]]:
+    """The supervisor's list of processes."""
+    processes = answer["processes"]
+    assert isinstance(processes, list)
+    return processes
+
+
+def print_json(value: object) -> None:
+    """One line of JSON, at once even into a pipe."""
+    typer.echo(json.dumps(value))
+    sys.stdout.flush()
+
+
+def say_progress(text: str) -> None:
+    """One line on standard error, so that it never mixes with a result."""
+    typer.echo(f"{text} ...", err=True)
+
+
+def _pause() -> None:
+    select.select([], [], [], _look_every_ms / 1000)
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
