@@ -16,6 +16,7 @@ import base64
 import contextlib
 import os
 import socket
+import traceback
 from typing import Final
 
 import orjson
@@ -102,13 +103,15 @@ class PersonPort:
             answer = {"error": refused.error}
         except ConnectionError:
             raise
-        except Exception:  # noqa: BLE001 - the border of the process: the text goes to the log, an incident to the peer
-            answer = {"error": self._incident()}
+        except Exception as defect:  # noqa: BLE001 - the border of the process: the log gets it, the peer an incident
+            answer = {"error": self._incident(defect)}
         await _send(writer, answer)
 
-    def _incident(self) -> Record:
+    def _incident(self, defect: Exception) -> Record:
         incident = self._owners.clock.new_id()
-        structlog.get_logger().exception("a person's request failed", incident=incident)
+        # Formatted here: a logger's own traceback may show local variables, and one of them may be a new token.
+        trace = "".join(traceback.format_exception(defect))
+        structlog.get_logger().error("a person's request failed", incident=incident, trace=trace)
         return Refusal(
             Code.INTERNAL, "Something went wrong inside NEXUS; its log has the details.", details={"incident": incident}
         ).to_record()
