@@ -51,10 +51,10 @@ def _read_bounded(file: Path) -> bytes:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as missing:
         raise SceneFileProblem(f"{file} cannot be opened: {missing.strerror}.") from missing
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise SceneFileProblem(f"{file} is not a regular file.")
     with os.fdopen(descriptor, "rb") as opened:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise SceneFileProblem(f"{file} is not a regular file.")
         try:
             raw = opened.read(import_bytes_max + 1)
         except OSError as broken:
