@@ -1,0 +1,37 @@
+"""The catalogue of events: every type an owner may write into the journal, and what it tells.
+
+An event is dated and attributed by its host (common 8.4); `data` holds ids and counts, never tokens, field values or
+longer text. `nexus-bus tail` shows them; projections are built from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+CATALOGUE: Final[Mapping[str, str]] = {
+    # workspaces
+    "workspace.created": "The person made a workspace.",
+    "workspace.activated": "The person's active workspace is now this one.",
+    # agents
+    "agent.created": "The person added an agent; its first credential exists.",
+    "agent.removed": "The person removed an agent; its credentials stopped at once.",
+    "agent.renamed": "An agent has another name.",
+    "agent.credential_replaced": "The person replaced an agent's token; the old one stopped at once.",
+    "agent.profile_changed": "An agent changed its persona or color.",
+    "agent.first_seen": "A credential of this agent was used for the first time, so it can be sent work.",
+    # canvases
+    "canvas.created": "An agent made a canvas and owns it.",
+    "canvas.imported": "The person imported a scene as a new canvas.",
+    "canvas.changed": "A write was applied: the revision and the elements it touched.",
+    "canvas.role_granted": "The person gave an agent a role on a canvas, or took it away.",
+    # threads, in the order of their life (mesh 4)
+    "thread.offered": "A sender's mailbox passed a task on to the recipient's.",
+    "thread.queued": "The recipient's mailbox holds the task durably.",
+    "thread.refused": "The recipient's mailbox withheld the delivery, with a typed reason.",
+    "thread.delivered": "The recipient has been shown the task.",
+    "thread.completed": "The recipient answered: completed.",
+    "thread.partial": "The recipient answered: completed in part.",
+    "thread.failed": "The recipient answered: failed, or delivery was given up.",
+    "thread.rejected": "The recipient declined the task before working on it.",
+}

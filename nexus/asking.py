@@ -1,0 +1,73 @@
+"""What every command of the person shares: its options, and asking the running NEXUS with an answer or an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+from bus.value import Record, Value
+from nexus import exit_codes
+from nexus.config import HomeMissing, HomeRefused, resolve_home
+from nexus.output import error_lines, escape, fail, progress
+from nexus.person_client import NOT_RUNNING_TEXT, NotRunning, PersonClient, Refused
+
+HomeOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--home", help="The home folder of NEXUS. Default: NEXUS_HOME, else the platform's.")
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of text.")]
+WorkspaceOption: TypeAlias = Annotated[
+    str | None, typer.Option("--workspace", "-w", help="Look only in this workspace (an id or a name).")
+]
+
+EXIT_CODES: Final = "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 NEXUS is not running, 5 the home folder is unsafe."
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: examples as they are typed, and the exit codes."""
+    return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines), "", EXIT_CODES))
+
+
+def ask(home: Path | None, verb: str, arguments: Mapping[str, Value], doing: str) -> Record:
+    """The answer of the running NEXUS. A refusal is printed and ends the command; absent arguments are left out."""
+    try:
+        with progress(doing):
+            return _client(home).ask(verb, _given(arguments))
+    except (NotRunning, Refused) as reason:
+        raise _ended(reason) from None
+
+
+def follow(home: Path | None, verb: str, arguments: Mapping[str, Value]) -> Iterator[Record]:
+    """Each event as it comes, until NEXUS ends or the person interrupts."""
+    try:
+        yield from _client(home).follow(verb, _given(arguments))
+    except (NotRunning, Refused) as reason:
+        raise _ended(reason) from None
+
+
+def records(answer: Record, field: str) -> list[Record]:
+    """The list of records that an answer holds under `field`."""
+    listed = answer.get(field)
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _client(home: Path | None) -> PersonClient:
+    """Raises NotRunning for a home that was never made; ends the command for one that is unsafe to use."""
+    try:
+        return PersonClient(resolve_home(home).run)
+    except HomeMissing as missing:
+        raise NotRunning(NOT_RUNNING_TEXT) from missing
+    except HomeRefused as unsafe:
+        raise fail(escape(str(unsafe)), exit_codes.HOME_REFUSED) from None
+
+
+def _given(arguments: Mapping[str, Value]) -> Record:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _ended(reason: NotRunning | Refused) -> typer.Exit:
+    if isinstance(reason, NotRunning):
+        return fail(str(reason), exit_codes.NOT_RUNNING)
+    return fail("\n".join(error_lines(reason.error)), exit_codes.REFUSED)

@@ -1,0 +1,245 @@
+"""The verbs behind `nexus-bus`: what owners there are, what they hold, what waits, what happened. All of them read.
+
+A place in the event log is a pair (shard, sequence); merging by time is for display (ARCHITECTURE, Events).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Final, TypeAlias, cast
+
+from pydantic import Field
+
+from bus import address
+from bus.address import Address, MalformedAddress
+from bus.limits import page_items_max
+from bus.value import Record, Value
+from nexus.gateway.person_owners import Owners, VerbRefused, records, text
+from tools.base import Model
+from tools.errors import Code, Refusal
+
+owners_listed_max: Final = 5_000
+rows_listed_max: Final = 1_000
+deliveries_listed_max: Final = 100
+events_per_page: Final = 500
+events_shown_max: Final = 10_000
+follow_wait_ms: Final = 10_000
+follow_grace_ms: Final = 5_000
+follow_retry_seconds: Final = 0.25
+host_answer_ms_max: Final = 3_000
+
+_RECORD: Final = re.compile(r"(\d{1,4}):(\d{1,18})\Z")
+
+Text = Annotated[str, Field(min_length=1, max_length=512)]
+Emit: TypeAlias = Callable[[Record], Awaitable[None]]
+EventOrder: TypeAlias = tuple[int, int, int, int]
+
+
+class Ls(Model):
+    kind: Text | None = None
+
+
+class Info(Model):
+    address: Text | None = None
+
+
+class Peek(Model):
+    target: Text
+    workspace: Text | None = None
+
+
+class Tail(Model):
+    count: Annotated[int, Field(ge=0, le=events_shown_max)] = 20
+    follow: bool = False
+
+
+class Get(Model):
+    target: Text
+    row: Text | None = None
+
+
+async def every_host(owners: Owners) -> list[Record]:
+    """Each shard host's statistics, or that it does not answer now."""
+
+    async def one(shard: int) -> Record:
+        try:
+            found = await owners.read(address.host(shard), "statistics", {}, within_ms=host_answer_ms_max)
+        except VerbRefused as refused:
+            return {"shard": shard, "reachable": False, "code": refused.error.get("code")}
+        return {"shard": shard, "reachable": True, **found}
+
+    return list(await asyncio.gather(*map(one, range(owners.shards))))
+
+
+async def ls(owners: Owners, asked: Ls) -> Record:
+    """Owners in the order of their addresses, shard by shard."""
+    listed: list[Value] = []
+    for shard in range(owners.shards):
+        after: str | None = None
+        while len(listed) < owners_listed_max:
+            body: Record = {"limit": page_items_max}
+            if asked.kind is not None:
+                body["kind"] = asked.kind
+            if after is not None:
+                body["after"] = after
+            page = records(await owners.read(address.host(shard), "owners", body), "owners")
+            listed += [{**one, "shard": shard} for one in page]
+            if len(page) < page_items_max:
+                break
+            after = text(page[-1], "address")
+    return {"owners": listed[:owners_listed_max], "truncated": len(listed) >= owners_listed_max}
+
+
+async def info(owners: Owners, asked: Info) -> Record:
+    if asked.address is None:
+        return {"hosts": cast("list[Value]", await every_host(owners))}
+    to = _parsed(asked.address)
+    if to.kind == "host":
+        return {"shard": _host_number(owners, to.id), **(await owners.read(to, "statistics", {}))}
+    shard = to.shard(owners.shards)
+    return {"shard": shard, **(await owners.read(address.host(shard), "owner_info", {"address": str(to)}))}
+
+
+async def peek(owners: Owners, asked: Peek) -> Record:
+    """What waits in a mailbox, none of it taken, leased or marked as seen."""
+    if asked.target.startswith("mailbox/"):
+        to = _parsed(asked.target)
+    else:
+        to = address.mailbox((await owners.directory()).agent(asked.target, asked.workspace).id)
+    return {"mailbox": str(to), **(await owners.read(to, "mailbox_peek", {"limit": deliveries_listed_max}))}
+
+
+async def get(owners: Owners, asked: Get) -> Record:
+    """One journal record (`SHARD:SEQUENCE`), one row of an owner, or its rows up to a ceiling."""
+    if place := _RECORD.match(asked.target):
+        shard = _host_number(owners, place[1])
+        found = await owners.read(address.host(shard), "journal_record", {"sequence": int(place[2])})
+        return {"shard": shard, **found}
+    to = _parsed(asked.target)
+    if asked.row is None:
+        rows, truncated = await _rows(owners, to, after="", until=None)
+        return {"address": str(to), "rows": cast("list[Value]", rows), "truncated": truncated}
+    rows, _ = await _rows(owners, to, after=asked.row[:-1], until=asked.row)
+    for one in rows:
+        if one.get("row") == asked.row:
+            return {"address": str(to), **one}
+    raise VerbRefused.by(
+        Refusal(Code.NOT_FOUND, "That owner has no such row. Leave the row out to see which ones it has.")
+    )
+
+
+async def _rows(owners: Owners, to: Address, *, after: str, until: str | None) -> tuple[list[Record], bool]:
+    """Rows in key order, those behind `after`, stopping behind `until`; and whether the ceiling cut them."""
+    host = address.host(to.shard(owners.shards))
+    found: list[Record] = []
+    while len(found) < rows_listed_max:
+        body: Record = {"address": str(to), "limit": page_items_max, **({"after": after} if after else {})}
+        page = records(await owners.read(host, "owner_rows", body), "rows")
+        found += page
+        if len(page) < page_items_max:
+            return found[:rows_listed_max], False
+        after = text(page[-1], "row")
+        if until is not None and after.encode() >= until.encode():
+            return found, False
+    return found[:rows_listed_max], True
+
+
+async def tail(owners: Owners, asked: Tail) -> Record:
+    """The newest events over all shards, oldest first, and the cursor behind them."""
+    events, cursor = await _newest(owners, asked.count)
+    return {"events": cast("list[Value]", events), "cursor": {str(shard): at for shard, at in enumerate(cursor)}}
+
+
+async def follow(owners: Owners, asked: Tail, emit: Emit) -> None:
+    """Emit the newest events, then each one as it happens, until cancelled. A host that restarts is waited for."""
+    events, cursor = await _newest(owners, asked.count)
+    for event in events:
+        await emit(event)
+
+    async def pump(shard: int, after: int) -> None:
+        while True:
+            try:
+                page, after = await _events(owners, shard, after, wait_ms=follow_wait_ms)
+            except VerbRefused as refused:
+                if refused.error.get("retryable") is not True:
+                    raise
+                await asyncio.sleep(follow_retry_seconds)
+                continue
+            for event in page:
+                await emit(event)
+
+    pumps = [asyncio.ensure_future(pump(shard, after)) for shard, after in enumerate(cursor)]
+    try:
+        await asyncio.gather(*pumps)
+    finally:
+        for one in pumps:
+            one.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+
+
+async def _newest(owners: Owners, count: int) -> tuple[list[Record], list[int]]:
+    found = await asyncio.gather(*(_newest_of(owners, shard, count) for shard in range(owners.shards)))
+    merged = sorted((event for events, _ in found for event in events), key=_in_order)
+    return merged[max(0, len(merged) - count) :] if count else [], [last for _, last in found]
+
+
+async def _newest_of(owners: Owners, shard: int, count: int) -> tuple[list[Record], int]:
+    """Looks back from the journal's end in growing steps, since records without events lie between."""
+    statistics = await owners.read(address.host(shard), "statistics", {})
+    end = _number(statistics, "sequence")
+    span = 2 * count + 1
+    while True:
+        after = max(0, end - span)
+        start = after
+        events: list[Record] = []
+        while True:
+            page, after = await _events(owners, shard, after, wait_ms=0)
+            events = [*events, *page][-max(count, 1) :]
+            if not page:
+                break
+        if len(events) >= count or start == 0:
+            return events, after
+        span *= 8
+
+
+async def _events(owners: Owners, shard: int, after: int, *, wait_ms: int) -> tuple[list[Record], int]:
+    """A page of events and where to go on. A full page goes on behind its own last event."""
+    body: Record = {"after": after, "limit": events_per_page, "waitMs": wait_ms}
+    answer = await owners.read(address.host(shard), "events", body, within_ms=wait_ms + follow_grace_ms)
+    page = [{"shard": shard, **event} for event in records(answer, "events")]
+    if page:
+        last_seen = max(_number(event, "sequence") for event in page)
+        return page, last_seen if len(page) >= events_per_page else max(last_seen, _number(answer, "last"))
+    return page, max(after, _number(answer, "last"))
+
+
+def _in_order(event: Record) -> EventOrder:
+    return _number(event, "at"), _number(event, "shard"), _number(event, "sequence"), _number(event, "index")
+
+
+def _number(record: Record, field: str) -> int:
+    value = record.get(field)
+    return value if isinstance(value, int) else 0
+
+
+def _parsed(typed: str) -> Address:
+    try:
+        return Address.parse(typed)
+    except MalformedAddress:
+        raise VerbRefused.by(
+            Refusal(
+                Code.INVALID_ARGUMENTS,
+                "An address has the form kind/workspace/id, and a journal record SHARD:SEQUENCE. "
+                "`nexus-bus ls` shows the addresses.",
+            )
+        ) from None
+
+
+def _host_number(owners: Owners, typed: str) -> int:
+    if typed.isdigit() and int(typed) < owners.shards:
+        return int(typed)
+    raise VerbRefused.by(
+        Refusal(Code.NOT_FOUND, "There is no shard of that number. `nexus-bus info` shows the shards.")
+    )

@@ -1,0 +1,160 @@
+"""What the person's verbs ask owners with, and the lists they compose from several owners."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bus import address
+from bus.address import DIRECTORY, Address
+from bus.client import Caller, DeadlinePassed
+from bus.clock import Clock
+from bus.limits import call_deadline_ms_default, page_items_max
+from bus.value import Record, Value
+from nexus.gateway.naming import Named, resolve
+from tools.errors import Code, Refusal, unavailable
+
+asked_at_once_max: Final = 32
+"""Owners asked side by side when a list is composed."""
+
+_UNKNOWN_OUTCOME: Final = Refusal(
+    Code.OUTCOME_UNKNOWN,
+    "The owner did not answer in time, and it may or may not have happened. Look at what exists before trying again.",
+)
+
+
+class VerbRefused(Exception):
+    """A verb ends with a refusal's record. Caught by the person's port, which answers it."""
+
+    def __init__(self, error: Record) -> None:
+        super().__init__(str(error.get("code", "")))
+        self.error = error
+
+    @classmethod
+    def by(cls, refusal: Refusal) -> VerbRefused:
+        return cls(refusal.to_record())
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    workspaces: Sequence[Record]
+    agents: Sequence[Record]
+    active_workspace_id: str
+
+    def workspace(self, typed: str) -> Named:
+        """The workspace of that id or name. Raises VerbRefused."""
+        return chosen(resolve("workspace", typed, [_named(one, "workspaceId") for one in self.workspaces]))
+
+    def agents_named(self, inside: str | None) -> list[Named]:
+        """Every agent, or those pinned to the workspace with id `inside`."""
+        every = [_named(one, "agentId", workspace_id=text(one, "workspaceId")) for one in self.agents]
+        return [one for one in every if inside is None or one.workspace_id == inside]
+
+    def agent(self, typed: str, workspace: str | None) -> Named:
+        """The agent of that id or name, looked for in the workspace of that id or name. Raises VerbRefused."""
+        inside = self.workspace(workspace).id if workspace else None
+        return chosen(resolve("agent", typed, self.agents_named(inside)))
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """One person's request at work: asks owners with the person's link."""
+
+    caller: Caller
+    clock: Clock
+    shards: int
+
+    async def ask(
+        self, to: Address, verb: str, body: Record, *, within_ms: int = call_deadline_ms_default, reads: bool = False
+    ) -> Record:
+        """The owner's answer. Raises VerbRefused; a passed deadline of what only reads is `unavailable`."""
+        try:
+            reply = await self.caller.call(to, verb, body, call_id=self.clock.new_id(), within_ms=within_ms)
+        except DeadlinePassed as passed:
+            raise VerbRefused.by(_UNKNOWN_OUTCOME if passed.was_sent and not reads else unavailable()) from passed
+        if reply.error is not None:
+            raise VerbRefused(reply.error)
+        return reply.ok or {}
+
+    async def read(self, to: Address, verb: str, body: Record, *, within_ms: int = call_deadline_ms_default) -> Record:
+        return await self.ask(to, verb, body, within_ms=within_ms, reads=True)
+
+    async def read_each(self, wanted: Sequence[Address], verb: str) -> list[Record | None]:
+        """The answers of many owners in order; None for one that is gone meanwhile. Raises VerbRefused otherwise."""
+        gate = asyncio.Semaphore(asked_at_once_max)
+
+        async def one(to: Address) -> Record | None:
+            async with gate:
+                try:
+                    return await self.read(to, verb, {})
+                except VerbRefused as refused:
+                    if refused.error.get("code") == Code.NOT_FOUND.value:
+                        return None
+                    raise
+
+        return list(await asyncio.gather(*(one(to) for to in wanted)))
+
+    async def directory(self) -> Directory:
+        listed = await self.read(DIRECTORY, "directory_list", {})
+        active = listed.get("activeWorkspaceId")
+        return Directory(
+            records(listed, "workspaces"), records(listed, "agents"), active if isinstance(active, str) else ""
+        )
+
+    async def canvases(self, workspace_id: str) -> list[Record]:
+        """The workspace's whole index of canvases: canvasId, title. The person may do everything, so no role."""
+        found: list[Record] = []
+        after: str | None = None
+        while True:
+            body: Record = {"limit": page_items_max, **({"after": after} if after else {})}
+            page = records(await self.read(address.workspace(workspace_id), "readable_canvases", body), "canvases")
+            found += [
+                {"canvasId": one.get("canvasId"), "title": one.get("title"), "workspaceId": workspace_id}
+                for one in page
+            ]
+            if len(page) < page_items_max:
+                return found
+            after = text(page[-1], "canvasId")
+
+    async def canvases_within(self, workspaces: Sequence[str]) -> AsyncIterator[Record]:
+        for workspace_id in workspaces:
+            for one in await self.canvases(workspace_id):
+                yield one
+
+    async def canvas(self, typed: str, workspace: str | None) -> Record:
+        """The index entry of the canvas with that id or title. Raises VerbRefused."""
+        directory = await self.directory()
+        within = (
+            [directory.workspace(workspace).id]
+            if workspace
+            else [text(one, "workspaceId") for one in directory.workspaces]
+        )
+        entries = [one async for one in self.canvases_within(within)]
+        named = [
+            Named(text(one, "canvasId"), text(one, "title"), workspace_id=text(one, "workspaceId")) for one in entries
+        ]
+        meant = chosen(resolve("canvas", typed, named))
+        return next(one for one in entries if one["canvasId"] == meant.id)
+
+
+def chosen(resolved: Named | Refusal) -> Named:
+    if isinstance(resolved, Refusal):
+        raise VerbRefused.by(resolved)
+    return resolved
+
+
+def records(record: Record, field: str) -> list[Record]:
+    """The list of records under `field`; anything that is not a record is left out."""
+    listed = record.get(field)
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def text(record: Record, field: str) -> str:
+    value: Value = record.get(field)
+    return value if isinstance(value, str) else ""
+
+
+def _named(record: Record, id_field: str, workspace_id: str = "") -> Named:
+    return Named(text(record, id_field), text(record, "name"), workspace_id)

@@ -1,0 +1,225 @@
+"""The person's socket: one JSON line in, one JSON line out, a connection each (common 2.4).
+
+Invariants: a peer of another user id is answered a refusal and nothing is read from it; a request is bounded in bytes,
+depth and time; no exception text and no path leaves. The listening socket belongs to the supervisor, so a gateway that
+ends leaves the socket file where it is: that is why connections are accepted here and not by `asyncio`'s own server,
+which removes the file of a Unix socket when it closes (Python 3.13 and later).
+
+A request is `{"verb": ..., "arguments": {...}}`; the answer `{"ok": {...}}` or `{"error": {"code", "message", ...}}`. A
+following verb answers `{"event": {...}}` lines until the peer leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import socket
+import traceback
+from typing import Final
+
+import orjson
+import structlog
+from pydantic import ValidationError
+
+from bus.client import Caller
+from bus.clock import Clock
+from bus.limits import json_depth_max, person_request_bytes_max
+from bus.value import Record
+from nexus.gateway import person_bus
+from nexus.gateway.person_owners import Owners, VerbRefused
+from nexus.gateway.person_verbs import VERBS
+from nexus.peer import peer_user_id
+from tools.errors import Code, Refusal
+
+request_seconds_max: Final = 60.0
+"""How long a peer may take to send its one line."""
+_request_depth_max: Final = json_depth_max + 4
+"""A scene of the allowed depth lies two levels down in a request."""
+_THREAD_BYTES: Final = 256 * 1024
+"""Larger requests are parsed beside the event loop, which other calls of the gateway share."""
+
+_NOT_A_REQUEST: Final = Refusal(
+    Code.INVALID_ARGUMENTS,
+    'A request is one line of JSON: {"verb": "workspace.list", "arguments": {}}. This line was something else.',
+)
+_TOO_DEEP: Final = Refusal(
+    Code.INVALID_ARGUMENTS, f"The request is nested deeper than {json_depth_max} levels, which no scene needs."
+)
+_TOO_LARGE: Final = Refusal(
+    Code.TOO_LARGE, f"A request may have at most {person_request_bytes_max // (1024 * 1024)} MiB in one line."
+)
+_TOO_SLOW: Final = Refusal(Code.INVALID_ARGUMENTS, "No whole line arrived in time. Send the request at once.")
+_ANOTHER_USER: Final = Refusal(
+    Code.UNIDENTIFIED_CALLER, "This socket serves only the user who runs NEXUS. Use your own home."
+)
+_UNKNOWN_VERB: Final = Refusal(
+    Code.INVALID_ARGUMENTS, "This NEXUS does not know that verb. The command may be newer than what is running."
+)
+
+
+class PersonPort:
+    """Serves the person's verbs to processes of this user. Belongs to the gateway's event loop."""
+
+    def __init__(self, caller: Caller, clock: Clock, shards: int, *, user_id: int | None = None) -> None:
+        self._owners = Owners(caller, clock, shards)
+        self._user_id = os.getuid() if user_id is None else user_id
+
+    async def serve(self, sock: socket.socket) -> PersonServer:
+        """Accept on `sock`, which listens already, until the answer's `close`."""
+        sock.setblocking(False)
+        return PersonServer(self, sock)
+
+    async def converse(self, connection: socket.socket) -> None:
+        """One connection from its peer check to its end."""
+        reader, writer = await asyncio.open_unix_connection(sock=connection, limit=person_request_bytes_max)
+        try:
+            with contextlib.suppress(ConnectionError):  # the peer may leave at any time; nobody is left to tell
+                await self._answer(reader, writer, self._is_own(connection))
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    def _is_own(self, connection: socket.socket) -> bool:
+        try:
+            return peer_user_id(connection) == self._user_id
+        except OSError:
+            return False
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_own: bool) -> None:
+        try:
+            if not is_own:
+                raise VerbRefused.by(_ANOTHER_USER)
+            verb, arguments = await _request(reader)
+            if verb == "bus.tail" and arguments.get("follow") is True:
+                await self._follow(reader, writer, arguments)
+                return
+            if verb not in VERBS:
+                raise VerbRefused.by(_UNKNOWN_VERB)
+            answer: Record = {"ok": await VERBS[verb](self._owners, arguments)}
+        except VerbRefused as refused:
+            answer = {"error": refused.error}
+        except ConnectionError:
+            raise
+        except Exception as defect:  # noqa: BLE001 - the border of the process: the log gets it, the peer an incident
+            answer = {"error": self._incident(defect)}
+        await _send(writer, answer)
+
+    def _incident(self, defect: Exception) -> Record:
+        incident = self._owners.clock.new_id()
+        # Formatted here: a logger's own traceback may show local variables, and one of them may be a new token.
+        trace = "".join(traceback.format_exception(defect))
+        structlog.get_logger().error("a person's request failed", incident=incident, trace=trace)
+        return Refusal(
+            Code.INTERNAL, "Something went wrong inside NEXUS; its log has the details.", details={"incident": incident}
+        ).to_record()
+
+    async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arguments: Record) -> None:
+        """Stream until the verb ends or the peer leaves, whichever is first."""
+        try:
+            asked = person_bus.Tail.model_validate(arguments)
+        except ValidationError:
+            raise VerbRefused.by(_NOT_A_REQUEST) from None
+
+        async def emit(event: Record) -> None:
+            await _send(writer, {"event": event})
+
+        following = asyncio.ensure_future(person_bus.follow(self._owners, asked, emit))
+        leaving = asyncio.ensure_future(reader.read(1))
+        try:
+            await asyncio.wait((following, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
+        finally:
+            for one in (following, leaving):
+                one.cancel()
+            await asyncio.gather(following, leaving, return_exceptions=True)
+
+
+class PersonServer:
+    """The accepting side of the port: like `asyncio.Server`, without ever touching the socket's file."""
+
+    def __init__(self, port: PersonPort, sock: socket.socket) -> None:
+        self._port = port
+        self._sock = sock
+        self._conversations: set[asyncio.Task[None]] = set()
+        self._accepting = asyncio.ensure_future(self._accept())
+
+    def close(self) -> None:
+        """Stop accepting and end every conversation. The listening socket stays open; it is the supervisor's."""
+        self._accepting.cancel()
+        for conversation in self._conversations:
+            conversation.cancel()
+
+    async def wait_closed(self) -> None:
+        await asyncio.gather(self._accepting, *self._conversations, return_exceptions=True)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(self._sock)
+            except OSError:  # out of descriptors, or the peer left already: others may still come
+                await asyncio.sleep(0.05)
+                continue
+            conversation = asyncio.ensure_future(self._port.converse(connection))
+            self._conversations.add(conversation)
+            conversation.add_done_callback(self._conversations.discard)
+
+
+async def _request(reader: asyncio.StreamReader) -> tuple[str, Record]:
+    """The one line as verb and arguments. Raises VerbRefused."""
+    try:
+        line = await asyncio.wait_for(reader.readline(), request_seconds_max)
+    except ValueError:  # what asyncio raises when the limit is passed before the line ends
+        raise VerbRefused.by(_TOO_LARGE) from None
+    except TimeoutError:
+        raise VerbRefused.by(_TOO_SLOW) from None
+    if len(line) > _THREAD_BYTES:
+        return await asyncio.to_thread(_parsed, line)
+    return _parsed(line)
+
+
+def _parsed(line: bytes) -> tuple[str, Record]:
+    try:
+        request = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise VerbRefused.by(_NOT_A_REQUEST) from None
+    if not isinstance(request, dict):
+        raise VerbRefused.by(_NOT_A_REQUEST)
+    verb, arguments = request.get("verb"), request.get("arguments", {})
+    if not isinstance(verb, str) or not isinstance(arguments, dict):
+        raise VerbRefused.by(_NOT_A_REQUEST)
+    if _is_deeper_than(request, _request_depth_max):
+        raise VerbRefused.by(_TOO_DEEP)
+    return verb, arguments
+
+
+def _is_deeper_than(value: object, levels: int) -> bool:
+    """Level by level rather than by recursion, which a hostile file would exhaust."""
+    level: list[object] = [value]
+    for _ in range(levels):
+        below: list[object] = []
+        for node in level:
+            if isinstance(node, dict):
+                below += node.values()
+            elif isinstance(node, list):
+                below += node
+        if not below:
+            return False
+        level = below
+    return any(isinstance(node, dict | list) for node in level)
+
+
+async def _send(writer: asyncio.StreamWriter, answer: Record) -> None:
+    writer.write(orjson.dumps(answer, default=_bytes_as_text) + b"\n")
+    await writer.drain()
+
+
+def _bytes_as_text(value: object) -> object:
+    """Rows of owners may hold bytes, which JSON has no form for."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    raise TypeError

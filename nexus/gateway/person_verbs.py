@@ -1,0 +1,265 @@
+"""The person's verbs: a literal table from verb to the function that carries it out by asking owners.
+
+Each function takes checked arguments, speaks to owners with the person's link and answers a record or raises
+`VerbRefused`. Nothing is kept between requests. Tokens are made here, shown in one answer and kept nowhere: owners get
+only the SHA-256 of the secret (common 2.1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar, cast
+
+from pydantic import Field, ValidationError
+
+from bus import address
+from bus.address import DIRECTORY
+from bus.limits import name_characters_max
+from bus.value import Record, Value
+from nexus import __version__
+from nexus.gateway import person_bus
+from nexus.gateway.naming import resolve
+from nexus.gateway.person_owners import Owners, VerbRefused, chosen, text
+from tools.base import Model, Name
+from tools.errors import Code, Refusal, invalid_arguments
+from tools.fence import plain_name
+
+scene_deadline_ms: Final = 120_000
+"""For whole scenes in and out: the largest ones take seconds, not the 30 s of a tool call."""
+_SECRET_BYTES: Final = 32
+
+Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
+"""An id or a name as the person typed it."""
+
+Run: TypeAlias = Callable[[Owners, Record], Awaitable[Record]]
+Arguments = TypeVar("Arguments", bound=Model)
+
+
+class Nothing(Model):
+    pass
+
+
+class WorkspaceAdd(Model):
+    name: Name
+    root: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+
+
+class WorkspaceNamed(Model):
+    workspace: Typed
+
+
+class InWorkspace(Model):
+    workspace: Typed | None = None
+
+
+class AgentAdd(Model):
+    name: Name
+    workspace: Typed
+    mode: Literal["auto", "approval", "plan", "plan_collect"] = "auto"
+    capabilities: list[Literal["mesh"]] = Field(default_factory=list)
+
+
+class AgentNamed(Model):
+    agent: Typed
+    workspace: Typed | None = None
+
+
+class CanvasImport(Model):
+    workspace: Typed
+    title: Name
+    scene: dict[str, object]
+
+
+class CanvasNamed(Model):
+    canvas: Typed
+    workspace: Typed | None = None
+
+
+class CanvasGrant(Model):
+    canvas: Typed
+    agent: Typed
+    role: Literal["viewer", "commenter", "editor", "owner", "none"]
+    workspace: Typed | None = None
+
+
+async def status(owners: Owners, _: Nothing) -> Record:
+    hosts = await person_bus.every_host(owners)
+    return {"version": __version__, "time": owners.clock.now_ms(), "shards": cast("list[Value]", hosts)}
+
+
+async def workspace_add(owners: Owners, asked: WorkspaceAdd) -> Record:
+    workspace_id = owners.clock.new_id()
+    body: Record = {"workspaceId": workspace_id, "name": asked.name}
+    if asked.root is not None:
+        body["root"] = asked.root
+    await owners.ask(DIRECTORY, "workspace_add", body)
+    return {"workspaceId": workspace_id, "name": asked.name}
+
+
+async def workspace_list(owners: Owners, _: Nothing) -> Record:
+    directory = await owners.directory()
+    return {
+        "workspaces": [
+            {**one, "isActive": one.get("workspaceId") == directory.active_workspace_id} for one in directory.workspaces
+        ]
+    }
+
+
+async def workspace_use(owners: Owners, asked: WorkspaceNamed) -> Record:
+    meant = (await owners.directory()).workspace(asked.workspace)
+    await owners.ask(DIRECTORY, "workspace_use", {"workspaceId": meant.id})
+    return {"workspaceId": meant.id, "name": meant.name}
+
+
+async def agent_add(owners: Owners, asked: AgentAdd) -> Record:
+    if asked.mode != "auto":
+        raise VerbRefused.by(
+            Refusal(
+                Code.INVALID_ARGUMENTS,
+                "This release has only the mode auto; approval, plan and plan_collect come later. Use --mode auto.",
+            )
+        )
+    meant = (await owners.directory()).workspace(asked.workspace)
+    agent_id = owners.clock.new_id()
+    token, token_hash = _new_token(agent_id)
+    body: Record = {
+        "agentId": agent_id,
+        "name": asked.name,
+        "workspaceId": meant.id,
+        "mode": asked.mode,
+        "capabilities": list(dict.fromkeys(asked.capabilities)),
+        "tokenHash": token_hash,
+    }
+    await owners.ask(DIRECTORY, "agent_add", body)
+    return {"agentId": agent_id, "token": token}
+
+
+async def agent_list(owners: Owners, asked: InWorkspace) -> Record:
+    directory = await owners.directory()
+    inside = directory.workspace(asked.workspace).id if asked.workspace else None
+    wanted = [one for one in directory.agents if inside is None or one.get("workspaceId") == inside]
+    facts = await owners.read_each([address.agent(text(one, "agentId")) for one in wanted], "agent_facts")
+    return {"agents": [{**one, **(known or {})} for one, known in zip(wanted, facts, strict=True)]}
+
+
+async def agent_token(owners: Owners, asked: AgentNamed) -> Record:
+    meant = (await owners.directory()).agent(asked.agent, asked.workspace)
+    token, token_hash = _new_token(meant.id)
+    await owners.ask(address.agent(meant.id), "token_replace", {"tokenHash": token_hash})
+    return {"agentId": meant.id, "token": token}
+
+
+async def agent_remove(owners: Owners, asked: AgentNamed) -> Record:
+    meant = (await owners.directory()).agent(asked.agent, asked.workspace)
+    await owners.ask(DIRECTORY, "agent_remove", {"agentId": meant.id})
+    return {"agentId": meant.id, "name": meant.name}
+
+
+async def canvas_import(owners: Owners, asked: CanvasImport) -> Record:
+    meant = (await owners.directory()).workspace(asked.workspace)
+    canvas_id = owners.clock.new_id()
+    title = plain_name(asked.title)
+    body: Record = {"title": title, "scene": cast(Record, asked.scene)}
+    to = address.canvas(meant.id, canvas_id)
+    answer = await owners.ask(to, "canvas_import", body, within_ms=scene_deadline_ms)
+    _must_be_applied(answer)
+    return {**answer, "canvasId": canvas_id, "workspaceId": meant.id, "title": title}
+
+
+async def canvas_export(owners: Owners, asked: CanvasNamed) -> Record:
+    entry = await owners.canvas(asked.canvas, asked.workspace)
+    to = address.canvas(text(entry, "workspaceId"), text(entry, "canvasId"))
+    answer = await owners.read(to, "canvas_export", {}, within_ms=scene_deadline_ms)
+    return {"canvasId": entry["canvasId"], "title": entry.get("title"), "scene": answer.get("scene", answer)}
+
+
+async def canvas_grant(owners: Owners, asked: CanvasGrant) -> Record:
+    entry = await owners.canvas(asked.canvas, asked.workspace)
+    workspace_id = text(entry, "workspaceId")
+    directory = await owners.directory()
+    inside = directory.agents_named(workspace_id)
+    meant = resolve("agent", asked.agent, inside)
+    if isinstance(meant, Refusal) and meant.code is Code.NOT_FOUND:
+        elsewhere = resolve("agent", asked.agent, directory.agents_named(None))
+        if not (isinstance(elsewhere, Refusal) and elsewhere.code is Code.NOT_FOUND):
+            raise VerbRefused.by(
+                Refusal(
+                    Code.SCOPE_MISMATCH,
+                    "That agent belongs to another workspace than the canvas, so a role there would have no effect. "
+                    "Name an agent of the canvas's workspace, or add one there.",
+                )
+            )
+    agent = chosen(meant)
+    to = address.canvas(workspace_id, text(entry, "canvasId"))
+    await owners.ask(to, "canvas_grant", {"agentId": agent.id, "role": asked.role})
+    return {"canvasId": entry["canvasId"], "agentId": agent.id, "role": asked.role}
+
+
+async def canvas_list(owners: Owners, asked: InWorkspace) -> Record:
+    directory = await owners.directory()
+    within = (
+        [directory.workspace(asked.workspace).id]
+        if asked.workspace
+        else [text(one, "workspaceId") for one in directory.workspaces]
+    )
+    entries = [one async for one in owners.canvases_within(within)]
+    places = [address.canvas(text(one, "workspaceId"), text(one, "canvasId")) for one in entries]
+    heads = await owners.read_each(places, "canvas_summary")
+    return {"canvases": [{**one, **head} for one, head in zip(entries, heads, strict=True) if head is not None]}
+
+
+async def canvas_show(owners: Owners, asked: CanvasNamed) -> Record:
+    entry = await owners.canvas(asked.canvas, asked.workspace)
+    to = address.canvas(text(entry, "workspaceId"), text(entry, "canvasId"))
+    return {**entry, **(await owners.read(to, "canvas_summary", {}))}
+
+
+def _new_token(agent_id: str) -> tuple[str, bytes]:
+    """A token that is shown once, and what owners keep of it: the SHA-256 of its secret."""
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    return f"nx_{agent_id}_{secret}", hashlib.sha256(secret.encode()).digest()
+
+
+def _must_be_applied(answer: Record) -> None:
+    """A canvas owner says no by outcome, not by error (common 6.1); to the person both are refusals."""
+    if answer.get("outcome", "applied") != "applied":
+        message = text(answer, "message") or "The canvas did not take it."
+        raise VerbRefused({"code": text(answer, "code") or Code.WRONG_STATE.value, "message": message})
+
+
+def _checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Awaitable[Record]]) -> Run:
+    """`run` on the parsed arguments; bad ones are refused with the path of each bad field."""
+
+    async def checked(owners: Owners, raw: Record) -> Record:
+        try:
+            parsed = arguments.model_validate(raw)
+        except ValidationError as bad:
+            problems = {".".join(map(str, error["loc"])): error["msg"] for error in bad.errors(include_input=False)}
+            raise VerbRefused.by(invalid_arguments(problems)) from None
+        return await run(owners, parsed)
+
+    return checked
+
+
+VERBS: Final[Mapping[str, Run]] = {
+    "status": _checked(Nothing, status),
+    "workspace.add": _checked(WorkspaceAdd, workspace_add),
+    "workspace.list": _checked(Nothing, workspace_list),
+    "workspace.use": _checked(WorkspaceNamed, workspace_use),
+    "agent.add": _checked(AgentAdd, agent_add),
+    "agent.list": _checked(InWorkspace, agent_list),
+    "agent.token": _checked(AgentNamed, agent_token),
+    "agent.remove": _checked(AgentNamed, agent_remove),
+    "canvas.import": _checked(CanvasImport, canvas_import),
+    "canvas.export": _checked(CanvasNamed, canvas_export),
+    "canvas.grant": _checked(CanvasGrant, canvas_grant),
+    "canvas.list": _checked(InWorkspace, canvas_list),
+    "canvas.show": _checked(CanvasNamed, canvas_show),
+    "bus.ls": _checked(person_bus.Ls, person_bus.ls),
+    "bus.info": _checked(person_bus.Info, person_bus.info),
+    "bus.peek": _checked(person_bus.Peek, person_bus.peek),
+    "bus.tail": _checked(person_bus.Tail, person_bus.tail),
+    "bus.get": _checked(person_bus.Get, person_bus.get),
+}

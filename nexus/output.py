@@ -1,0 +1,172 @@
+"""What commands print: text for people, one line of JSON for programs.
+
+Everything that agents, pages or other people typed (names, titles, branches, log lines, event data) passes `escape`
+before it reaches a terminal: control characters, terminal sequences (they begin with a control character) and
+invisible or direction-changing characters are shown as escapes and do nothing (security 2.15). Nothing here is rich
+markup, so square brackets in a name are square brackets.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Final
+
+import typer
+from rich.cells import cell_len
+
+from bus.value import Value
+from nexus import exit_codes
+
+progress_after_seconds: Final = 1.0
+progress_every_seconds: Final = 5.0
+cell_characters_max: Final = 120
+
+_JOINERS: Final = frozenset("\u200c\u200d")
+"""Emoji, Persian and Indic scripts need them; they change no direction and hide no text."""
+_HIDDEN_CATEGORIES: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+_BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters by category that draw nothing at all."""
+
+
+def escape(text: str) -> str:
+    """`text` on one line with every control, direction and invisible character shown as an escape."""
+    return "".join(_escaped(character) if _is_hidden(character) else character for character in text)
+
+
+def _is_hidden(character: str) -> bool:
+    if character in _JOINERS:
+        return False
+    return character in _BLANK_LETTERS or unicodedata.category(character) in _HIDDEN_CATEGORIES
+
+
+def _escaped(character: str) -> str:
+    short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character)
+    if short:
+        return short
+    number = ord(character)
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def json_text(value: object) -> str:
+    """`value` as one line of JSON in ASCII, so that no character of it can act on a terminal."""
+    return json.dumps(value, ensure_ascii=True, separators=(", ", ": "))
+
+
+def print_json(value: object) -> None:
+    typer.echo(json_text(value))
+
+
+def print_line(text: str, *, to_stderr: bool = False) -> None:
+    """Print our own sentence; parts that others typed must have passed `escape` or `shown`."""
+    typer.echo(text, err=to_stderr)
+
+
+def shown(value: Value) -> str:
+    """Any value as escaped text for a cell or a sentence: absent as `-`, lists joined, records as JSON."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            return escape(value)
+        case list() if all(isinstance(item, str) for item in value):
+            return ", ".join(shown(item) for item in value) or "-"
+        case int() | float():
+            return str(value)
+        case _:
+            return json_text(value)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> list[str]:
+    """Aligned lines under a heading. Widths count terminal cells, so wide characters keep the columns straight."""
+    texts = [[_cell(value) for value in row] for row in rows]
+    widths = [
+        max([cell_len(heading), *(cell_len(row[number]) for row in texts)]) for number, heading in enumerate(columns)
+    ]
+    return [_aligned([heading.upper() for heading in columns], widths), *(_aligned(row, widths) for row in texts)]
+
+
+def _cell(value: Value) -> str:
+    text = shown(value)
+    return text if len(text) <= cell_characters_max else text[: cell_characters_max - 1] + "…"
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join(padded).rstrip()
+
+
+def fields(record: Mapping[str, Value]) -> list[str]:
+    """A record as `name: value` lines, names aligned."""
+    width = max((len(name) for name in record), default=0)
+    return [f"{escape(name) + ':':<{width + 1}} {shown(value)}" for name, value in record.items()]
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(line)
+
+
+def time_text(milliseconds: Value) -> str:
+    """Milliseconds since the epoch as RFC 3339 UTC (common 1.7); anything else as it is."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int):
+        return shown(milliseconds)
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(milliseconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def error_lines(error: Mapping[str, Value]) -> list[str]:
+    """A refusal's record for a person: the sentence, the bad fields, the candidates of an ambiguous name."""
+    lines = [f"Refused: {shown(error.get('message'))}"]
+    listed = error.get("fields")
+    for field in listed if isinstance(listed, list) else []:
+        if isinstance(field, dict):
+            lines.append(f"  {shown(field.get('path'))}: {shown(field.get('problem'))}")
+    candidates = error.get("candidates")
+    for candidate in candidates if isinstance(candidates, list) else []:
+        if isinstance(candidate, dict):
+            place = candidate.get("workspaceId")
+            inside = f"  (workspace {shown(place)})" if place else ""
+            lines.append(f"  {shown(candidate.get('id'))}  {shown(candidate.get('name'))}{inside}")
+    if error.get("retryable") is True:
+        lines.append("It may work when tried again in a moment.")
+    return lines
+
+
+def fail(message: str, code: int = exit_codes.REFUSED) -> typer.Exit:
+    """Print `message` to standard error; raise what this returns."""
+    typer.echo(message, err=True)
+    return typer.Exit(code)
+
+
+@contextmanager
+def progress(doing: str) -> Iterator[None]:
+    """Say on standard error what is going on once it takes over a second, and every few seconds after."""
+    finished = threading.Event()
+
+    def speak() -> None:
+        started = time.monotonic()
+        wait = progress_after_seconds
+        while not finished.wait(wait):
+            typer.echo(f"{doing} ... {time.monotonic() - started:.0f} s", err=True)
+            wait = progress_every_seconds
+
+    thread = threading.Thread(target=speak, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        thread.join()

@@ -1,0 +1,321 @@
+"""`nexus workspace`, `nexus agent`, `nexus canvas` and `nexus demo`: the person's commands, text by default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from bus.value import Record, Value
+from nexus import exit_codes
+from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, records
+from nexus.output import (
+    escape,
+    fail,
+    fields,
+    json_text,
+    print_json,
+    print_line,
+    print_lines,
+    progress,
+    shown,
+    table,
+    time_text,
+)
+from nexus.scene_file import SceneFileProblem, read_scene, write_scene
+from tools.fence import plain_name
+
+_WORKSPACE_HELP: Final = "The workspace: an id or a name."
+
+
+class Mode(StrEnum):
+    AUTO = "auto"
+    APPROVAL = "approval"
+    PLAN = "plan"
+    PLAN_COLLECT = "plan_collect"
+
+
+class CapabilityName(StrEnum):
+    MESH = "mesh"
+
+
+class Role(StrEnum):
+    VIEWER = "viewer"
+    COMMENTER = "commenter"
+    EDITOR = "editor"
+    OWNER = "owner"
+    NONE = "none"
+
+
+workspaces = typer.Typer(help="Workspaces: the scope that agents and canvases live in.", rich_markup_mode=None)
+agents = typer.Typer(help="Agents: callers with an identity, a workspace and a token.", rich_markup_mode=None)
+canvases = typer.Typer(help="Canvases: shared Excalidraw scenes.", rich_markup_mode=None)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the person's commands to `nexus`."""
+    app.add_typer(workspaces, name="workspace", no_args_is_help=True)
+    app.add_typer(agents, name="agent", no_args_is_help=True)
+    app.add_typer(canvases, name="canvas", no_args_is_help=True)
+    app.command("demo", epilog=examples("nexus demo", "nexus demo --file plan.excalidraw --keep"))(demo)
+
+
+@workspaces.command("add", epilog=examples("nexus workspace add Website", "nexus workspace add Website --root ~/site"))
+def workspace_add(
+    name: Annotated[str, typer.Argument(help="Its name; two workspaces cannot share one.")],
+    root: Annotated[Path | None, typer.Option("--root", help="A folder that belongs to it.")] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a workspace."""
+    place = None
+    if root is not None:
+        place = root.expanduser().resolve()
+        if not place.is_dir():
+            raise fail(f"{escape(str(root))} is not a folder; make it first or name another one.", exit_codes.REFUSED)
+    answer = ask(
+        home, "workspace.add", {"name": name, "root": None if place is None else str(place)}, "Adding the workspace"
+    )
+    if as_json:
+        print_json(answer)
+    else:
+        print_line(f"Workspace {escape(name)} added: {shown(answer.get('workspaceId'))}")
+
+
+@workspaces.command("list", epilog=examples("nexus workspace list", "nexus workspace list --json"))
+def workspace_list(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show every workspace; the active one is marked."""
+    answer = ask(home, "workspace.list", {}, "Reading the workspaces")
+    rows = [
+        ("*" if one.get("isActive") is True else "", one.get("workspaceId"), one.get("name"), one.get("root"))
+        for one in records(answer, "workspaces")
+    ]
+    _print_list(answer, as_json, ("", "id", "name", "root"), rows, "No workspace yet: nexus workspace add NAME")
+
+
+@workspaces.command("use", epilog=examples("nexus workspace use Website"))
+def workspace_use(
+    workspace: Annotated[str, typer.Argument(help=_WORKSPACE_HELP)],
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a workspace the active one. Agents stay in the workspace they were added to."""
+    answer = ask(home, "workspace.use", {"workspace": workspace}, "Changing the active workspace")
+    if as_json:
+        print_json(answer)
+    else:
+        print_line(f"The active workspace is {shown(answer.get('name'))} ({shown(answer.get('workspaceId'))}).")
+
+
+@agents.command(
+    "add",
+    epilog=examples(
+        "nexus agent add Ada --workspace Website", "nexus agent add Ada -w Website --capability mesh --json"
+    ),
+)
+def agent_add(
+    name: Annotated[str, typer.Argument(help="Its name, as other agents and you will see it.")],
+    workspace: Annotated[str, typer.Option("--workspace", "-w", help=_WORKSPACE_HELP)],
+    mode: Annotated[Mode, typer.Option(help="How far it acts alone. This release has auto only.")] = Mode.AUTO,
+    capability: Annotated[
+        list[CapabilityName] | None, typer.Option(help="What it may use beside canvases; repeat for several.")
+    ] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add an agent to a workspace and print its token, once."""
+    granted: list[Value] = [one.value for one in capability or []]
+    asked: Record = {"name": name, "workspace": workspace, "mode": mode.value, "capabilities": granted}
+    answer = ask(home, "agent.add", asked, "Adding the agent")
+    _print_token(answer, as_json, f"Agent {escape(name)} added: {shown(answer.get('agentId'))}")
+
+
+@agents.command("list", epilog=examples("nexus agent list", "nexus agent list --workspace Website --json"))
+def agent_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show agents with their workspace, mode and capabilities. Tokens are never shown again."""
+    answer = ask(home, "agent.list", {"workspace": workspace}, "Reading the agents")
+    columns = ("id", "name", "workspace", "mode", "capabilities")
+    rows = [
+        (one.get("agentId"), one.get("name"), one.get("workspaceId"), one.get("mode"), one.get("capabilities"))
+        for one in records(answer, "agents")
+    ]
+    _print_list(answer, as_json, columns, rows, "No agent yet: nexus agent add NAME --workspace W")
+
+
+@agents.command("token", epilog=examples("nexus agent token Ada --replace", "nexus agent token Ada --replace --json"))
+def agent_token(
+    agent: Annotated[str, typer.Argument(help="The agent: an id or a name.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Make a new token; the old one stops at once.")] = False,
+    workspace: WorkspaceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Replace an agent's token and print the new one, once."""
+    if not replace:
+        raise fail(
+            "A token is shown only when it is made and cannot be shown again. "
+            "Add --replace to make a new one; the old one then stops at once.",
+            exit_codes.USAGE,
+        )
+    answer = ask(home, "agent.token", {"agent": agent, "workspace": workspace}, "Replacing the token")
+    _print_token(answer, as_json, f"Agent {shown(answer.get('agentId'))} has a new token; the old one has stopped.")
+
+
+@agents.command("remove", epilog=examples("nexus agent remove Ada"))
+def agent_remove(
+    agent: Annotated[str, typer.Argument(help="The agent: an id or a name.")],
+    workspace: WorkspaceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove an agent; its token stops at once. What it drew stays."""
+    answer = ask(home, "agent.remove", {"agent": agent, "workspace": workspace}, "Removing the agent")
+    if as_json:
+        print_json(answer)
+    else:
+        print_line(f"Agent {shown(answer.get('name'))} ({shown(answer.get('agentId'))}) is removed.")
+
+
+@canvases.command(
+    "import",
+    epilog=examples(
+        "nexus canvas import plan.excalidraw --workspace Website",
+        "nexus canvas import plan.excalidraw -w Website --title 'The plan' --json",
+    ),
+)
+def canvas_import(
+    file: Annotated[Path, typer.Argument(help="An .excalidraw file.")],
+    workspace: Annotated[str, typer.Option("--workspace", "-w", help=_WORKSPACE_HELP)],
+    title: Annotated[str | None, typer.Option(help="The canvas's title. Default: the file's name.")] = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a new canvas from an Excalidraw file."""
+    name = title if title is not None else plain_name(file.stem) or "Untitled"
+    try:
+        with progress(f"Reading {escape(str(file))}"):
+            scene = read_scene(file)
+    except SceneFileProblem as problem:
+        raise fail(escape(str(problem)), exit_codes.REFUSED) from None
+    asked: Record = {"workspace": workspace, "title": name, "scene": scene}
+    answer = ask(home, "canvas.import", asked, f"Importing {escape(str(file))}")
+    if as_json:
+        print_json(answer)
+        return
+    print_line(f"Canvas {shown(answer.get('title'))} imported: {shown(answer.get('canvasId'))}")
+    about = {key: value for key, value in answer.items() if key not in ("canvasId", "workspaceId", "title", "outcome")}
+    print_lines(f"  {line}" for line in fields(about))
+
+
+@canvases.command(
+    "export", epilog=examples("nexus canvas export 'The plan' plan.excalidraw", "nexus canvas export 'The plan' -")
+)
+def canvas_export(
+    canvas: Annotated[str, typer.Argument(help="The canvas: an id or a title.")],
+    file: Annotated[Path, typer.Argument(help="Where to; an existing file is replaced. `-` is standard output.")],
+    workspace: WorkspaceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a canvas as an Excalidraw file."""
+    answer = ask(home, "canvas.export", {"canvas": canvas, "workspace": workspace}, "Exporting the canvas")
+    scene = answer.get("scene")
+    elements = scene.get("elements") if isinstance(scene, dict) else None
+    count = len(elements) if isinstance(elements, list) else 0
+    if str(file) == "-":
+        print_line(json_text(scene))
+        return
+    try:
+        with progress(f"Writing {escape(str(file))}"):
+            write_scene(file, scene)
+    except SceneFileProblem as problem:
+        raise fail(escape(str(problem)), exit_codes.REFUSED) from None
+    if as_json:
+        print_json({"canvasId": answer.get("canvasId"), "file": str(file), "elements": count})
+    else:
+        print_line(f"{count} elements of {shown(answer.get('title'))} written to {escape(str(file))}")
+
+
+@canvases.command(
+    "grant", epilog=examples("nexus canvas grant 'The plan' Ada editor", "nexus canvas grant 'The plan' Ada none")
+)
+def canvas_grant(
+    canvas: Annotated[str, typer.Argument(help="The canvas: an id or a title.")],
+    agent: Annotated[str, typer.Argument(help="The agent: an id or a name, of the canvas's workspace.")],
+    role: Annotated[Role, typer.Argument(help="What it may do there; `none` takes every role away.")],
+    workspace: WorkspaceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give an agent a role on a canvas. Without one it cannot even see that the canvas exists."""
+    asked: Record = {"canvas": canvas, "agent": agent, "role": role.value, "workspace": workspace}
+    answer = ask(home, "canvas.grant", asked, "Granting the role")
+    if as_json:
+        print_json(answer)
+    else:
+        print_line(f"Agent {shown(answer.get('agentId'))} now has the role {role.value} on {escape(canvas)}.")
+
+
+@canvases.command("list", epilog=examples("nexus canvas list", "nexus canvas list --workspace Website --json"))
+def canvas_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show canvases with their revision and last change."""
+    answer = ask(home, "canvas.list", {"workspace": workspace}, "Reading the canvases")
+    rows = [
+        (one.get("canvasId"), one.get("title"), one.get("workspaceId"), one.get("revision"), _when(one))
+        for one in records(answer, "canvases")
+    ]
+    columns = ("id", "title", "workspace", "revision", "updated")
+    _print_list(answer, as_json, columns, rows, "No canvas yet: nexus canvas import FILE --workspace W")
+
+
+@canvases.command("show", epilog=examples("nexus canvas show 'The plan'", "nexus canvas show 'The plan' --json"))
+def canvas_show(
+    canvas: Annotated[str, typer.Argument(help="The canvas: an id or a title.")],
+    workspace: WorkspaceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one canvas: revision, counts and who has which role."""
+    answer = ask(home, "canvas.show", {"canvas": canvas, "workspace": workspace}, "Reading the canvas")
+    if as_json:
+        print_json(answer)
+    else:
+        print_lines(fields(answer))
+
+
+def demo(
+    file: Annotated[Path | None, typer.Option("--file", help="Your own .excalidraw file instead of ours.")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the temporary home to look around in.")] = False,
+) -> None:
+    """Show the main job on real input: two agents, one canvas, a delegated task, a crash, and the log of it all."""
+    # Here, not above: it imports the MCP client, which every other command need not wait for.
+    from nexus.demo import run
+
+    raise typer.Exit(run(file, keep=keep))
+
+
+def _print_token(answer: Record, as_json: bool, sentence: str) -> None:
+    if as_json:
+        print_json({"agentId": answer.get("agentId"), "token": answer.get("token")})
+        return
+    print_line(sentence)
+    print_line("Its token, shown only now (put it in a file of mode 0600 that NEXUS_TOKEN_FILE names):")
+    print_line(f"  {shown(answer.get('token'))}")
+
+
+def _print_list(
+    answer: Record, as_json: bool, columns: tuple[str, ...], rows: Sequence[Sequence[Value]], nothing: str
+) -> None:
+    if as_json:
+        print_json(answer)
+    elif rows:
+        print_lines(table(columns, rows))
+    else:
+        print_line(nothing)
+
+
+def _when(canvas: Record) -> str:
+    return time_text(canvas.get("updatedAt"))

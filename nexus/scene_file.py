@@ -1,0 +1,113 @@
+"""`.excalidraw` files on the person's disk: read whole with a bound, written so that no reader sees half of one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from bus.limits import import_bytes_max
+from bus.value import Record
+
+_INTEGER_DIGITS_MAX: Final = 18
+"""What fits 64 bits for certain; a longer number is read as a float."""
+
+
+class SceneFileProblem(Exception):
+    """The file cannot be read or written; the text says why, for the person."""
+
+
+def read_scene(file: Path) -> Record:
+    """The scene in `file` as a JSON object. Numbers that are not finite become null, which the canvas reports.
+
+    Raises SceneFileProblem.
+    """
+    raw = _read_bounded(file)
+    try:
+        scene = json.loads(
+            raw.decode("utf-8-sig"), parse_constant=lambda _: None, parse_float=_finite, parse_int=_integer
+        )
+        json.dumps(scene, ensure_ascii=False).encode()
+    except UnicodeDecodeError as bad:
+        raise SceneFileProblem(f"{file} is not text in UTF-8 (byte {bad.start}).") from bad
+    except json.JSONDecodeError as bad:
+        raise SceneFileProblem(f"{file}, line {bad.lineno}, column {bad.colno}: not JSON: {bad.msg}.") from bad
+    except UnicodeEncodeError as half:
+        raise SceneFileProblem(f"{file} holds half a character (a lone surrogate) in a text.") from half
+    except RecursionError as deep:
+        raise SceneFileProblem(f"{file} is nested far deeper than any scene.") from deep
+    if not isinstance(scene, dict) or not isinstance(scene.get("elements"), list):
+        raise SceneFileProblem(f"{file} is JSON but not an Excalidraw scene: it has no list `elements`.")
+    return scene
+
+
+def _read_bounded(file: Path) -> bytes:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as missing:
+        raise SceneFileProblem(f"{file} cannot be opened: {missing.strerror}.") from missing
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise SceneFileProblem(f"{file} is not a regular file.")
+    with os.fdopen(descriptor, "rb") as opened:
+        try:
+            raw = opened.read(import_bytes_max + 1)
+        except OSError as broken:
+            raise SceneFileProblem(f"{file} cannot be read: {broken.strerror}.") from broken
+    if len(raw) > import_bytes_max:
+        raise SceneFileProblem(
+            f"{file} is larger than {import_bytes_max // (1024 * 1024)} MiB, the most an import takes."
+        )
+    return raw
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+def _integer(digits: str) -> int | float | None:
+    return int(digits) if len(digits) <= _INTEGER_DIGITS_MAX else _finite(digits)
+
+
+def write_scene(file: Path, scene: object) -> None:
+    """Put `scene` in place of whatever `file` was, in one step and on disk. Raises SceneFileProblem."""
+    text = json.dumps(scene, ensure_ascii=False, indent=2) + "\n"
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{file.name[:100]}.", dir=file.parent)
+    except OSError as refused:
+        raise SceneFileProblem(f"{file} cannot be written: {refused.strerror}.") from refused
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(descriptor)
+            os.fchmod(descriptor, _mode_for(file))
+        Path(temporary).replace(file)
+        _fsync_folder(file.parent)
+    except OSError as refused:
+        raise SceneFileProblem(f"{file} cannot be written: {refused.strerror}.") from refused
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _mode_for(file: Path) -> int:
+    """The mode of the file that is replaced; a new one is readable as any document the person saves."""
+    with contextlib.suppress(OSError):
+        return stat.S_IMODE(file.stat().st_mode)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _fsync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

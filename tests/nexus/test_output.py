@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+import sys
+import threading
+
+import pytest
+import typer
+
+from bus.value import Value
+from nexus import output
+from nexus.output import error_lines, escape, fields, json_text, progress, shown, table, time_text
+
+ATTACKS = (
+    "\x1b]52;c;cm0gLXJmIH4=\x07",  # clipboard
+    "\x1b]8;;http://evil\x1b\\click\x1b]8;;\x1b\\",  # hyperlink
+    "\x1b]0;title\x07",
+    "\x1b[201~rm -rf ~\n",  # end of a bracketed paste
+    "\x9b2J",  # C1 form of CSI
+    "safe\u202egnp.exe",
+    "\u2066isolated\u2069",
+    "zero\u200bwidth",
+    "\ufefftag\U000e0041",
+    "line\u2028separator",
+    "two\r\nlines\x00\x7f",
+    "\u3164blank",
+)
+
+
+def _acts_on_a_terminal(text: str) -> bool:
+    return any(output._is_hidden(character) for character in text)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_sequence_survives_in_text_cells_fields_or_json(attack: str) -> None:
+    """security 2.15"""
+    record: dict[str, Value] = {"message": attack, attack: attack, "code": attack, "nested": {attack: [attack]}}
+    printed = [
+        escape(attack),
+        shown(attack),
+        shown([attack, attack]),
+        shown({"deep": attack}),
+        json_text(record),
+        *table(("name",), [[attack], [record]]),
+        *fields(record),
+        *error_lines({**record, "fields": [record], "candidates": [{"id": attack, "name": attack}]}),
+    ]
+    assert not any(_acts_on_a_terminal(line) for line in printed)
+
+
+def test_escapes_tell_which_character_was_there() -> None:
+    assert escape("a\x1bb\u202ec\nd\U000e0041") == "a\\x1bb\\u202ec\\nd\\U000e0041"
+
+
+def test_scripts_and_emoji_stay_exact() -> None:
+    for text in ("夜行バス", "נחמד", "می‌خواهم", "👩‍💻", "é"):
+        assert escape(text) == text
+
+
+def test_brackets_are_no_markup() -> None:
+    assert shown("[red]name[/red]") == "[red]name[/red]"
+
+
+def test_columns_stay_straight_with_wide_characters() -> None:
+    lines = table(("name", "id"), [("夜行", "1"), ("abcd", "2"), ("x", "3")])
+    assert lines == ["NAME  ID", "夜行  1", "abcd  2", "x     3"]
+
+
+def test_a_long_cell_is_cut_and_says_so() -> None:
+    (_, line) = table(("name",), [("x" * 500,)])
+    assert line.endswith("…")
+    assert len(line) == output.cell_characters_max
+
+
+def test_json_is_one_line_that_reads_back() -> None:
+    value = {"name": "a\nb\x1b\x7f", "list": [1, None, True]}
+    assert "\n" not in json_text(value)
+    assert json.loads(json_text(value)) == value
+
+
+def test_times_are_rfc_3339_in_utc_with_milliseconds() -> None:
+    """common 1.7"""
+    assert time_text(1_800_000_000_123) == "2027-01-15T08:00:00.123Z"
+    assert time_text(None) == "-"
+    assert time_text(10**30) == str(10**30)
+
+
+def test_a_refusal_names_bad_fields_candidates_and_that_a_retry_may_help() -> None:
+    lines = error_lines(
+        {
+            "code": "invalid_arguments",
+            "message": "More than one.",
+            "retryable": True,
+            "fields": [{"path": "name", "problem": "is blank"}],
+            "candidates": [{"id": "01a", "name": "Ada", "workspaceId": "w1"}],
+        }
+    )
+    assert lines == [
+        "Refused: More than one.",
+        "  name: is blank",
+        "  01a  Ada  (workspace w1)",
+        "It may work when tried again in a moment.",
+    ]
+
+
+def test_progress_is_said_once_it_takes_longer_than_the_threshold(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoken = threading.Event()
+
+    def echo(text: str, *, err: bool) -> None:
+        print(text, file=sys.stderr if err else sys.stdout)
+        spoken.set()
+
+    monkeypatch.setattr(output, "progress_after_seconds", 0.001)
+    monkeypatch.setattr(typer, "echo", echo)
+    with progress("Importing"):
+        assert spoken.wait(10)
+    assert "Importing ..." in capsys.readouterr().err
+
+
+def test_progress_says_nothing_about_what_is_quick(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("Importing"):
+        pass
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,433 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from bus.address import Address
+from bus.client import DeadlinePassed
+from bus.limits import json_depth_max, page_items_max
+from bus.value import Record, Value
+from nexus.gateway import person_bus, person_port
+from nexus.gateway.person_verbs import VERBS
+from tests.support.caller import Scripted
+from tests.support.person_port import RunningPort, running_port
+from tools.errors import Code, Refusal, unavailable
+
+DIRECTORY: Record = {
+    "workspaces": [
+        {"workspaceId": "w1", "name": "Site", "root": None, "isActive": True},
+        {"workspaceId": "w2", "name": "Shop", "root": "/srv", "isActive": False},
+    ],
+    "agents": [
+        {"agentId": "a1", "name": "Ada", "workspaceId": "w1"},
+        {"agentId": "a2", "name": "Ada", "workspaceId": "w2"},
+        {"agentId": "b1", "name": "Bo", "workspaceId": "w2"},
+    ],
+    "activeWorkspaceId": "w1",
+}
+LISTS: dict[tuple[str, str], Scripted] = {
+    ("app/-/directory", "directory_list"): DIRECTORY,
+    ("workspace/w1/w1", "readable_canvases"): {"canvases": [{"canvasId": "c1", "title": "Plan", "role": "owner"}]},
+    ("workspace/w2/w2", "readable_canvases"): {"canvases": [{"canvasId": "c2", "title": "Plan", "role": "owner"}]},
+}
+
+
+def exchange(port: RunningPort, raw: bytes) -> dict[str, Any]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(10)
+        connection.connect(str(port.socket_path))
+        connection.sendall(raw)
+        with connection.makefile("rb") as lines:
+            answer = json.loads(lines.readline())
+            assert lines.read() == b"", "one request has one answer"
+    assert isinstance(answer, dict)
+    return answer
+
+
+def ask(port: RunningPort, verb: str, arguments: Mapping[str, object] | None = None) -> dict[str, Any]:
+    return exchange(port, json.dumps({"verb": verb, "arguments": arguments or {}}).encode() + b"\n")
+
+
+def refused_code(answer: dict[str, Any]) -> str:
+    return str(answer["error"]["code"])
+
+
+def test_another_user_is_refused_before_anything_is_read() -> None:
+    """common 2.4, security 2.2"""
+    with running_port({}, user_id=os.getuid() + 1) as port:
+        assert refused_code(exchange(port, b"")) == "unidentified_caller"
+        assert port.caller.calls == []
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"not json\n",
+        b"\n",
+        b"[]\n",
+        b'{"verb": 7}\n',
+        b'{"verb": "status", "arguments": []}\n',
+        b'{"verb": "status", "arguments": {"x": NaN}}\n',
+        b"\xff\xfe\n",
+        b"[" * 5000 + b"\n",
+    ],
+)
+def test_what_is_no_request_is_refused_in_words(raw: bytes) -> None:
+    with running_port({}) as port:
+        answer = exchange(port, raw)
+        assert refused_code(answer) == "invalid_arguments"
+        assert "one line of JSON" in answer["error"]["message"]
+
+
+def test_nesting_deeper_than_any_scene_is_refused() -> None:
+    """security 2.19"""
+    deep: object = 0
+    for _ in range(json_depth_max + 10):
+        deep = [deep]
+    with running_port(LISTS) as port:
+        answer = ask(port, "canvas.import", {"workspace": "w1", "title": "t", "scene": {"x": deep}})
+        assert refused_code(answer) == "invalid_arguments"
+        assert "nested" in answer["error"]["message"]
+
+
+def test_a_line_beyond_the_bound_is_refused_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(person_port, "person_request_bytes_max", 1000)
+    with running_port({}) as port:
+        assert refused_code(exchange(port, b'"' + b"x" * 4000)) == "too_large"
+
+
+def test_an_unknown_verb_is_refused() -> None:
+    with running_port({}) as port:
+        assert refused_code(ask(port, "approvals.approve")) == "invalid_arguments"
+
+
+def test_bad_arguments_are_refused_with_each_path() -> None:
+    with running_port({}) as port:
+        answer = ask(port, "workspace.add", {"name": "", "colour": 1})
+        assert {field["path"] for field in answer["error"]["fields"]} == {"name", "colour"}
+
+
+def test_a_defect_is_told_by_an_incident_and_no_exception_text() -> None:
+    """common 7.4"""
+
+    def explode(to: Address, body: Record) -> Record:
+        raise RuntimeError("secret path /root/x")
+
+    with running_port({("app/-/directory", "directory_list"): explode}) as port:
+        answer = ask(port, "workspace.list")
+        assert refused_code(answer) == "internal"
+        assert answer["error"]["incident"]
+        assert "secret" not in json.dumps(answer)
+
+
+def test_a_defect_while_a_token_is_made_logs_no_token(capfd: pytest.CaptureFixture[str]) -> None:
+    """security 2.9"""
+    hashes: list[Value] = []
+
+    def explode(to: Address, body: Record) -> Record:
+        hashes.append(body["tokenHash"])
+        raise RuntimeError("broken")
+
+    with running_port({**LISTS, ("app/-/directory", "agent_add"): explode}) as port:
+        incident = ask(port, "agent.add", {"name": "Cy", "workspace": "w1"})["error"]["incident"]
+    logged = capfd.readouterr()
+    assert hashes
+    assert incident in logged.out + logged.err
+    assert "nx_" not in logged.out + logged.err
+
+
+def test_an_owners_refusal_is_passed_on_as_it_is() -> None:
+    refusal = Refusal(Code.STORAGE_FULL, "The disk is full.", details={"limit": 3})
+    with running_port({("app/-/directory", "directory_list"): refusal}) as port:
+        assert ask(port, "workspace.list") == {"error": refusal.to_record()}
+
+
+def test_a_passed_deadline_is_unknown_for_a_write_and_unavailable_when_nothing_can_have_happened() -> None:
+    script: dict[tuple[str, str], Scripted] = {("app/-/directory", "workspace_add"): DeadlinePassed(was_sent=True)}
+    with running_port(script) as port:
+        assert refused_code(ask(port, "workspace.add", {"name": "X"})) == "outcome_unknown"
+    script = {("app/-/directory", "workspace_add"): DeadlinePassed(was_sent=False)}
+    with running_port(script) as port:
+        assert refused_code(ask(port, "workspace.add", {"name": "X"})) == "unavailable"
+    script = {("app/-/directory", "directory_list"): DeadlinePassed(was_sent=True)}
+    with running_port(script) as port:
+        assert refused_code(ask(port, "workspace.list")) == "unavailable"
+
+
+def test_a_workspace_is_added_under_a_new_id_with_no_stamp() -> None:
+    with running_port({("app/-/directory", "workspace_add"): {}}) as port:
+        answer = ask(port, "workspace.add", {"name": "Site", "root": "/srv/site"})
+        (made,) = port.caller.calls
+        assert made.body == {"workspaceId": answer["ok"]["workspaceId"], "name": "Site", "root": "/srv/site"}
+        assert made.stamp is None
+
+
+def test_an_agent_gets_a_token_of_which_owners_learn_only_the_hash() -> None:
+    """common 2.1"""
+    with running_port({**LISTS, ("app/-/directory", "agent_add"): {}}) as port:
+        ok = ask(port, "agent.add", {"name": "Cy", "workspace": "Site", "capabilities": ["mesh", "mesh"]})["ok"]
+        prefix, agent_id, secret = ok["token"].split("_", 2)
+        (body,) = port.caller.bodies("agent_add")
+        assert (prefix, agent_id) == ("nx", ok["agentId"])
+        assert body == {
+            "agentId": agent_id,
+            "name": "Cy",
+            "workspaceId": "w1",
+            "mode": "auto",
+            "capabilities": ["mesh"],
+            "tokenHash": hashlib.sha256(secret.encode()).digest(),
+        }
+        assert not any(secret in repr(made) for made in port.caller.calls)
+
+
+def test_an_agent_has_no_capability_unless_given() -> None:
+    with running_port({**LISTS, ("app/-/directory", "agent_add"): {}}) as port:
+        ask(port, "agent.add", {"name": "Cy", "workspace": "w1"})
+        assert port.caller.bodies("agent_add")[0]["capabilities"] == []
+
+
+def test_other_modes_than_auto_are_refused_as_coming_later() -> None:
+    with running_port(LISTS) as port:
+        answer = ask(port, "agent.add", {"name": "Cy", "workspace": "w1", "mode": "plan"})
+        assert "come later" in answer["error"]["message"]
+        assert port.caller.bodies("agent_add") == []
+
+
+def test_a_replaced_token_goes_to_the_agents_own_owner() -> None:
+    with running_port({**LISTS, ("agent/-/b1", "token_replace"): {}}) as port:
+        ok = ask(port, "agent.token", {"agent": "Bo"})["ok"]
+        secret = ok["token"].split("_", 2)[2]
+        assert port.caller.bodies("token_replace") == [{"tokenHash": hashlib.sha256(secret.encode()).digest()}]
+
+
+def test_an_ambiguous_agent_is_refused_with_its_ids_and_a_workspace_decides() -> None:
+    with running_port({**LISTS, ("app/-/directory", "agent_remove"): {}}) as port:
+        refused = ask(port, "agent.remove", {"agent": "Ada"})
+        assert [one["id"] for one in refused["error"]["candidates"]] == ["a1", "a2"]
+        assert port.caller.bodies("agent_remove") == []
+        assert ask(port, "agent.remove", {"agent": "Ada", "workspace": "Shop"})["ok"]["agentId"] == "a2"
+        assert port.caller.bodies("agent_remove") == [{"agentId": "a2"}]
+
+
+def test_agents_are_listed_with_what_their_owners_know() -> None:
+    def facts(to: Address, body: Record) -> Record | Refusal:
+        return {"mode": "auto"} if to.id != "a2" else Refusal(Code.NOT_FOUND, "gone")
+
+    with running_port({**LISTS, ("agent", "agent_facts"): facts}) as port:
+        listed = ask(port, "agent.list", {"workspace": "w2"})["ok"]["agents"]
+        assert [(one["agentId"], one.get("mode")) for one in listed] == [("a2", None), ("b1", "auto")]
+
+
+def test_a_scene_is_imported_as_a_new_canvas_of_the_workspace() -> None:
+    scene: Record = {"type": "excalidraw", "elements": [{"id": "e", "x": 0.5}], "files": {}}
+    with running_port({**LISTS, ("canvas", "canvas_import"): {"outcome": "applied", "revision": 1}}) as port:
+        ok = ask(port, "canvas.import", {"workspace": "Shop", "title": "Plan", "scene": scene})["ok"]
+        made = port.caller.calls[-1]
+        assert made.to == f"canvas/w2/{ok['canvasId']}"
+        assert made.body == {"title": "Plan", "scene": scene}
+        assert ok["revision"] == 1
+
+
+def test_a_rejected_import_is_a_refusal_for_the_person() -> None:
+    rejected: Record = {"outcome": "rejected", "code": "limits", "message": "Too many elements."}
+    with running_port({**LISTS, ("canvas", "canvas_import"): rejected}) as port:
+        answer = ask(port, "canvas.import", {"workspace": "Shop", "title": "Plan", "scene": {}})
+        assert answer["error"] == {"code": "limits", "message": "Too many elements."}
+
+
+def test_a_canvas_is_found_by_title_in_the_workspace_that_decides() -> None:
+    scene: Record = {"elements": []}
+    with running_port({**LISTS, ("canvas/w2/c2", "canvas_export"): {"scene": scene}}) as port:
+        assert [one["id"] for one in ask(port, "canvas.export", {"canvas": "Plan"})["error"]["candidates"]] == [
+            "c1",
+            "c2",
+        ]
+        assert ask(port, "canvas.export", {"canvas": "Plan", "workspace": "w2"})["ok"]["scene"] == scene
+
+
+def test_a_role_is_granted_to_the_agent_of_that_name_in_the_canvass_workspace() -> None:
+    with running_port({**LISTS, ("canvas/w2/c2", "canvas_grant"): {}}) as port:
+        ok = ask(port, "canvas.grant", {"canvas": "c2", "agent": "Ada", "role": "editor"})["ok"]
+        assert ok == {"canvasId": "c2", "agentId": "a2", "role": "editor"}
+        assert port.caller.bodies("canvas_grant") == [{"agentId": "a2", "role": "editor"}]
+
+
+@pytest.mark.parametrize("agent", ["Bo", "b1"])
+def test_a_role_for_an_agent_of_another_workspace_is_refused(agent: str) -> None:
+    with running_port(LISTS) as port:
+        answer = ask(port, "canvas.grant", {"canvas": "c1", "agent": agent, "role": "viewer"})
+        assert refused_code(answer) == "scope_mismatch"
+        assert port.caller.bodies("canvas_grant") == []
+
+
+def test_canvases_are_listed_over_all_workspaces_and_pages() -> None:
+    first: list[Value] = [{"canvasId": f"c{n:04}", "title": "T"} for n in range(page_items_max)]
+
+    def index(to: Address, body: Record) -> Record:
+        if to.id == "w2":
+            return {"canvases": []}
+        return {"canvases": first if "after" not in body else [{"canvasId": "last", "title": "T"}]}
+
+    script: dict[tuple[str, str], Scripted] = {
+        ("app/-/directory", "directory_list"): DIRECTORY,
+        ("workspace", "readable_canvases"): index,
+        ("canvas", "canvas_summary"): {"revision": 3},
+    }
+    with running_port(script) as port:
+        listed = ask(port, "canvas.list")["ok"]["canvases"]
+        assert len(listed) == page_items_max + 1
+        assert listed[-1] == {"canvasId": "last", "title": "T", "workspaceId": "w1", "revision": 3}
+        assert {"limit": page_items_max, "after": f"c{page_items_max - 1:04}"} in port.caller.bodies(
+            "readable_canvases"
+        )
+
+
+def test_owners_are_listed_shard_by_shard_over_pages() -> None:
+    def owners(to: Address, body: Record) -> Record:
+        count = page_items_max if to.id == "0" and "after" not in body else 1
+        return {"owners": [{"address": f"canvas/w/{n}", "rows": 1, "live": False} for n in range(count)]}
+
+    with running_port({("host", "owners"): owners}, shards=2) as port:
+        ok = ask(port, "bus.ls", {"kind": "canvas"})["ok"]
+        assert len(ok["owners"]) == page_items_max + 2
+        assert [one["shard"] for one in ok["owners"][-2:]] == [0, 1]
+        assert all(body["kind"] == "canvas" for body in port.caller.bodies("owners"))
+
+
+def test_info_shows_a_host_that_does_not_answer_as_such() -> None:
+    script: dict[tuple[str, str], Scripted] = {
+        ("host/-/0", "statistics"): {"sequence": 9},
+        ("host/-/1", "statistics"): unavailable(),
+    }
+    with running_port(script, shards=2) as port:
+        hosts = ask(port, "bus.info")["ok"]["hosts"]
+        assert [host["reachable"] for host in hosts] == [True, False]
+
+
+def test_an_owner_is_asked_about_at_the_host_it_hashes_to() -> None:
+    place = Address.parse("canvas/w1/c1")
+    script: dict[tuple[str, str], Scripted] = {
+        ("host", "owner_info"): {"live": True},
+        ("host", "owner_rows"): {"rows": [{"row": "head", "value": {"key": b"\x00\x01"}}]},
+    }
+    with running_port(script, shards=4) as port:
+        assert ask(port, "bus.info", {"address": str(place)})["ok"]["live"] is True
+        rows = ask(port, "bus.get", {"target": str(place)})["ok"]["rows"]
+        assert rows == [{"row": "head", "value": {"key": {"base64": "AAE="}}}]
+        assert {made.to for made in port.caller.calls} == {f"host/-/{place.shard(4)}"}
+
+
+def test_one_row_is_looked_up_behind_its_prefix() -> None:
+    def rows(to: Address, body: Record) -> Record:
+        return {"rows": [{"row": row, "value": row} for row in ("el/aa", "el/ab", "el/b") if row > str(body["after"])]}
+
+    with running_port({("host", "owner_rows"): rows}) as port:
+        assert ask(port, "bus.get", {"target": "canvas/w/c", "row": "el/ab"})["ok"]["value"] == "el/ab"
+        assert refused_code(ask(port, "bus.get", {"target": "canvas/w/c", "row": "el/zz"})) == "not_found"
+        assert port.caller.bodies("owner_rows")[0]["after"] == "el/a"
+
+
+def test_a_journal_record_is_got_by_shard_and_sequence() -> None:
+    with running_port({("host/-/1", "journal_record"): {"sequence": 42}}, shards=2) as port:
+        assert ask(port, "bus.get", {"target": "1:42"})["ok"] == {"shard": 1, "sequence": 42}
+        assert refused_code(ask(port, "bus.get", {"target": "2:42"})) == "not_found"
+        assert refused_code(ask(port, "bus.get", {"target": "nonsense"})) == "invalid_arguments"
+
+
+def test_a_mailbox_is_peeked_at_by_agent_or_address() -> None:
+    with running_port({**LISTS, ("mailbox/-/b1", "mailbox_peek"): {"deliveries": []}}) as port:
+        assert ask(port, "bus.peek", {"target": "Bo"})["ok"]["mailbox"] == "mailbox/-/b1"
+        assert ask(port, "bus.peek", {"target": "mailbox/-/b1"})["ok"]["deliveries"] == []
+
+
+def _journal(count: int) -> dict[int, list[Record]]:
+    """Per shard, an event on every third record."""
+    return {
+        shard: [
+            {"sequence": n, "index": 0, "at": 10 * n + shard, "owner": "app/-/directory", "type": "t", "data": {}}
+            for n in range(3, count, 3)
+        ]
+        for shard in (0, 1)
+    }
+
+
+def _journal_script(journal: dict[int, list[Record]], end: int) -> dict[tuple[str, str], Scripted]:
+    def events(to: Address, body: Record) -> Record:
+        after, limit = body["after"], body["limit"]
+        assert isinstance(after, int)
+        assert isinstance(limit, int)
+        later = [one for one in journal[int(to.id)] if isinstance(at := one["sequence"], int) and at > after][:limit]
+        return {"events": [*later], "last": end}
+
+    return {("host", "events"): events, ("host", "statistics"): {"sequence": end}}
+
+
+@pytest.mark.parametrize(("records", "count"), [(10, 4), (3000, 4), (3000, 700), (5, 50), (3, 5)])
+def test_tail_answers_the_newest_events_of_all_shards_in_order(records: int, count: int) -> None:
+    journal = _journal(records)
+    expected = sorted((one["at"] for events in journal.values() for one in events), key=lambda at: int(str(at)))
+    with running_port(_journal_script(journal, records), shards=2) as port:
+        got = ask(port, "bus.tail", {"count": count})["ok"]["events"]
+        assert [one["at"] for one in got] == expected[-count:]
+
+
+def test_following_streams_past_and_coming_events_until_the_peer_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(person_bus, "follow_retry_seconds", 0.001)
+    journal: dict[int, list[Record]] = {0: _journal(7)[0]}
+    coming: Record = {"sequence": 9, "index": 0, "at": 999, "owner": "o", "type": "t", "data": {}}
+    waits = 0
+
+    def events(to: Address, body: Record) -> Record | Refusal:
+        nonlocal waits
+        if body["waitMs"] == 0:
+            return {"events": [*journal[0]] if body["after"] == 0 else [], "last": 7}
+        waits += 1
+        if waits == 1:
+            return unavailable()
+        return {"events": [coming], "last": 9} if waits == 2 else unavailable()
+
+    script: dict[tuple[str, str], Scripted] = {("host", "events"): events, ("host", "statistics"): {"sequence": 7}}
+    with (
+        running_port(script) as port,
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection,
+    ):
+        connection.settimeout(10)
+        connection.connect(str(port.socket_path))
+        connection.sendall(b'{"verb": "bus.tail", "arguments": {"follow": true, "count": 5}}\n')
+        with connection.makefile("rb") as lines:
+            got = [json.loads(lines.readline())["event"]["sequence"] for _ in range(3)]
+        assert got == [3, 6, 9]
+
+
+def test_a_refusal_ends_following_with_its_reason() -> None:
+    script: dict[tuple[str, str], Scripted] = {("host", "statistics"): Refusal(Code.INTERNAL, "broken")}
+    with running_port(script) as port:
+        assert refused_code(ask(port, "bus.tail", {"follow": True})) == "internal"
+
+
+def test_a_peer_that_leaves_early_disturbs_nobody() -> None:
+    with running_port(LISTS) as port:
+        for piece in (b"", b'{"verb": "workspace.list"', b'{"verb": "workspace.list"}\n'):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                connection.connect(str(port.socket_path))
+                connection.sendall(piece)
+        assert "ok" in ask(port, "workspace.list")
+
+
+def test_every_verb_of_the_table_refuses_unknown_arguments() -> None:
+    with running_port(LISTS) as port:
+        for verb in VERBS:
+            assert refused_code(ask(port, verb, {"surprise": 1})) == "invalid_arguments"
+
+
+def test_status_says_version_and_shards() -> None:
+    with running_port({("host", "statistics"): {"sequence": 1}}, shards=2) as port:
+        ok = ask(port, "status")["ok"]
+        assert [one["shard"] for one in ok["shards"]] == [0, 1]
+        assert ok["version"]
