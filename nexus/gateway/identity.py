@@ -14,6 +14,7 @@ from typing import Final
 
 from bus import address
 from bus.client import Caller, DeadlinePassed
+from bus.value import Record
 
 _TOKEN: Final = re.compile(r"nx_([0-9A-Za-z-]{1,64})_([0-9A-Za-z_-]{1,256})\Z", re.ASCII)
 _SCHEME: Final = "bearer "
@@ -57,7 +58,7 @@ def parse_token(token: str) -> Credential | None:
 async def authenticate(caller: Caller, credential: Credential, call_id: str, within_ms: int) -> Identity | None:
     """Ask the claimed agent's owner. None: not a valid credential. Raises DeadlinePassed when it cannot say."""
     to = address.agent(credential.agent_id)
-    body = {"tokenHash": credential.token_hash}
+    body: Record = {"tokenHash": credential.token_hash}
     reply = await caller.call(to, "authenticate", body, call_id=call_id, within_ms=within_ms)
     if reply.ok is None:  # the owner answers refusals only for troubles of its own, such as a full disk
         raise DeadlinePassed(was_sent=True)

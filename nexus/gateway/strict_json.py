@@ -7,7 +7,9 @@ stumble over is answered before it sees it.
 
 A bad value inside the arguments of a tools/call is the tool's matter: the call goes on with empty arguments and
 `bad_arguments` naming the path, so that it ends as a tool result `invalid_arguments` in the form of its protocol era.
-Everything else is a JSON-RPC error. Of doubled keys the last one counts, here and in both parsers of the SDK.
+Everything else is a JSON-RPC error. A number like 1e999 is well formed and passes as infinity: whether that fits is
+for the tool's model and its owner to say (canvas 3.1 rejects such a geometry). Of doubled keys the last one counts,
+here and in both parsers of the SDK.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import orjson
 
@@ -45,7 +47,7 @@ _BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 
 _TOO_DEEP: Final = f"is nested too deeply; at most {json_depth_max} levels are allowed"
 _TOO_MANY: Final = "holds too many lists and objects"
-_NOT_A_NUMBER: Final = "is not a finite number"
+_NOT_A_NUMBER: Final = "is not a number that JSON has"
 _TOO_LONG_INTEGER: Final = "is an integer beyond 64 bits"
 _NOT_TEXT: Final = "holds half of a surrogate pair, which is not text"
 
@@ -105,14 +107,14 @@ def _parse_freely(body: bytes) -> Any:
     if _brackets_go_too_deep(text):  # checked first: the standard parser recurses
         return None
     try:
-        return json.loads(text, parse_int=_integer)
+        return json.loads(text, parse_int=_integer, parse_constant=lambda name: math.nan)
     except ValueError:
         return None
 
 
-def _integer(digits: str) -> int | float:
-    """Python refuses to convert very long integers at all; as infinity they are found like other bad numbers."""
-    return int(digits) if len(digits) <= _DIGITS_MAX else math.inf
+def _integer(digits: str) -> int:
+    """Python refuses to convert very long integers at all; any number that is too large stands for them."""
+    return int(digits) if len(digits) <= _DIGITS_MAX else _INTEGER_MAX + 1
 
 
 def _is_too_deep_or_wide(parsed: Any, body: bytes) -> bool:
@@ -167,7 +169,7 @@ def _without_bad_arguments(parsed: dict[str, Any], message: CheckedMessage) -> C
         envelope = {**parsed, "params": {**parsed["params"], "arguments": {}}}
     if _first_problem(envelope, 1) is not None:
         return Malformed(PARSE_ERROR, "The body is not strict JSON.", message.id)
-    if problem is None:  # an integer of 19 or 20 digits that does fit
+    if problem is None:  # an integer of 19 digits that does fit, or a number like 1e999
         return message
     path, text = problem
     return CheckedMessage(orjson.dumps(envelope), message.method, message.id, message.tool, {path: text})
@@ -225,10 +227,10 @@ def _scalar_problem(value: Any) -> str | None:
         case int():
             return None if _INTEGER_MIN <= value <= _INTEGER_MAX else _TOO_LONG_INTEGER
         case _:
-            return None if math.isfinite(value) else _NOT_A_NUMBER
+            return _NOT_A_NUMBER if math.isnan(value) else None
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: Any) -> TypeGuard[str]:
     if not isinstance(value, str):
         return False
     if value.isascii():
