@@ -15,8 +15,8 @@ RECORD_KEY: Final = "nexus/tool"
 """Where a tool's record stands in its `_meta` (common 1.6)."""
 
 _APPROVAL_LEVELS: Final[Mapping[Kind, str]] = {
-    Kind.READ: "never",
-    Kind.WRITE: "in mode approval",
+    Kind.READ: "none",
+    Kind.WRITE: "by_autonomy",
     Kind.IRREVERSIBLE: "always",
     Kind.ALWAYS_ASK: "always",
 }

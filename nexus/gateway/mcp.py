@@ -84,23 +84,27 @@ class McpServer:
             on_list_resources=self._list_resources,
             on_read_resource=self._read_resource,
         )
-        self.server.middleware[:] = [self._keep_exceptions_in]  # in place of the SDK's OpenTelemetry
+        self.server.middleware[:] = [self._around_each_method]  # in place of the SDK's OpenTelemetry
 
-    async def _keep_exceptions_in(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
-        """Requests and notifications alike; the errors let through carry constant text."""
+    async def _around_each_method(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
+        """Keeps exceptions in (the two kinds let through carry constant text) and says what waits."""
         try:
-            return await call_next(ctx)
+            result = await call_next(ctx)
         except (MCPError, ValidationError):
             raise
         except Exception:  # noqa: BLE001 - it is logged whole, and answered by its incident id
             refusal = incident(self._clock, "mcp_method_failed", method=ctx.method)
             raise MCPError(types.INTERNAL_ERROR, refusal.message, {"error": refusal.to_record()}) from None
+        if isinstance(result, dict) and ctx.method != "ping":  # some clients accept only {} as the answer to a ping
+            meta = result.get("_meta") or {}
+            return {**result, "_meta": {WAITING_KEY: _visit(ctx).identity.waiting, **meta}}
+        return result
 
     async def _list_tools(
         self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         _refuse_cursor(params)
-        return types.ListToolsResult(tools=self._tools, meta=_waiting(_visit(context).identity.waiting))
+        return types.ListToolsResult(tools=self._tools)
 
     async def _call_tool(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         answer = await self._answer(_visit(context), params.name, params.arguments or {})
@@ -108,7 +112,7 @@ class McpServer:
             content=[types.TextContent(text=answer.text)],
             structured_content=answer.content,
             is_error=answer.is_error,
-            meta=_waiting(answer.waiting),
+            meta={WAITING_KEY: answer.waiting},
         )
 
     async def _answer(self, visit: Visit, name: str, arguments: Mapping[str, Any]) -> Answer:
@@ -124,7 +128,7 @@ class McpServer:
         self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         _refuse_cursor(params)
-        return types.ListResourcesResult(resources=self._resources, meta=_waiting(_visit(context).identity.waiting))
+        return types.ListResourcesResult(resources=self._resources)
 
     async def _read_resource(
         self, context: _Context, params: types.ReadResourceRequestParams
@@ -140,7 +144,7 @@ class McpServer:
                 raise MCPError(types.INTERNAL_ERROR, "The mailbox cannot be read now; `data` says why.", answer.content)
             text, waiting = answer.text, answer.waiting
         contents = types.TextResourceContents(uri=uri, mime_type=resources.JSON_TYPE, text=text)
-        return types.ReadResourceResult(contents=[contents], meta=_waiting(waiting))
+        return types.ReadResourceResult(contents=[contents], meta={WAITING_KEY: waiting})
 
 
 def _visit(context: _Context) -> Visit:
@@ -148,10 +152,6 @@ def _visit(context: _Context) -> Visit:
     visit = context.request.scope[VISIT_KEY]
     assert isinstance(visit, Visit)
     return visit
-
-
-def _waiting(count: int) -> dict[str, Any]:
-    return {WAITING_KEY: count}
 
 
 def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
