@@ -1,0 +1,257 @@
+"""The HTTP side of the gateway: one Starlette app for the loopback port and the agents' socket.
+
+A request passes, in this order: Host and Origin (421, 403), the bearer token (401), the method (405), encoding and
+size of the body (415, 413), strict JSON (400); then the SDK's session manager of its protocol era has it. Invariants:
+nothing of a request is looked at before its token is good, but for whether it came to this listener at all
+(common 2.3); an agent owner that cannot be reached is `unavailable`, never 401; no token goes further than here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
+
+import mcp_types as types
+import orjson
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bus.client import Caller, DeadlinePassed
+from bus.clock import Clock
+from bus.limits import call_deadline_ms_default, request_body_bytes_max
+from nexus.gateway import strict_json
+from nexus.gateway.call import Journey, refused
+from nexus.gateway.compose import Composer
+from nexus.gateway.cursor import CursorSeal
+from nexus.gateway.identity import Credential, Identity, authenticate, parse_authorization
+from nexus.gateway.mcp import VISIT_KEY, McpServer, Visit
+from tools.base import Tool
+from tools.errors import unavailable
+
+_LEGACY_SESSIONS_MAX: Final = 1_024
+_LEGACY_SESSION_IDLE_SECONDS: Final = 30 * 60
+_SEAL_KEY_BYTES: Final = 32
+_PATH: Final = "/mcp"
+
+
+class Gateway:
+    """Serves MCP for one home. `asgi_app` is run by one uvicorn server over the TCP and the Unix listener."""
+
+    def __init__(
+        self, caller: Caller, clock: Clock, tools: tuple[Tool, ...], port: int, *, seal_key: bytes | None = None
+    ) -> None:
+        """`port` is the TCP listener's. `seal_key` seals cursors: give all gateways of a home the same one; without
+        it cursors end with this gateway."""
+        seal = CursorSeal(seal_key or os.urandom(_SEAL_KEY_BYTES))
+        journey = Journey(caller, clock, {tool.name: tool for tool in tools}, Composer(seal, tools))
+        server = McpServer(journey, clock, tools).server
+        # Hosts, origins and body sizes are judged here, more strictly than the managers can. JSON answers for the
+        # older era halve its cost; with them the newer one would lose progress and cancelling by disconnect.
+        self._legacy = StreamableHTTPSessionManager(
+            server,
+            json_response=True,
+            max_request_body_size=request_body_bytes_max,
+            max_sessions=_LEGACY_SESSIONS_MAX,
+            session_idle_timeout=_LEGACY_SESSION_IDLE_SECONDS,
+        )
+        self._modern = StreamableHTTPSessionManager(
+            server, json_response=False, max_request_body_size=request_body_bytes_max
+        )
+        endpoint = McpEndpoint(caller, clock, self._legacy.asgi_app, self._modern.asgi_app)
+        self.asgi_app = Starlette(
+            routes=[Route(_PATH, endpoint)],
+            middleware=[Middleware(ListenerGuard, port=port)],
+            lifespan=self._lifespan,
+        )
+        self.asgi_app.router.redirect_slashes = False
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        async with self._legacy.run(), self._modern.run():
+            yield
+
+
+class ListenerGuard:
+    """Lets through only what was addressed to this listener, on every route and web socket (common 2.5).
+
+    A page of another origin reaches a loopback port by rebinding its own name (Host) or by a plain request (Origin).
+    """
+
+    def __init__(self, app: ASGIApp, port: int) -> None:
+        self._app = app
+        self._tcp_hosts = (f"127.0.0.1:{port}".encode(), f"localhost:{port}".encode())
+        self._unix_hosts = (b"localhost",)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        # httptools keeps the spaces around header values, which the SDK compares byte by byte.
+        scope = {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
+        status = self._refusal(scope)
+        if status is None:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+        else:
+            await PlainTextResponse("This listener does not serve that.", status)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> int | None:
+        server = scope.get("server")
+        is_unix = server is None or server[1] is None
+        hosts = self._unix_hosts if is_unix else self._tcp_hosts
+        given = _header_values(scope, b"host")
+        if len(given) != 1 or given[0] not in hosts:
+            return 421
+        if any(origin not in [b"http://" + host for host in hosts] for origin in _header_values(scope, b"origin")):
+            return 403
+        return None
+
+
+class McpEndpoint:
+    """/mcp. An instance of a class, which Starlette takes as raw ASGI for every method."""
+
+    def __init__(self, caller: Caller, clock: Clock, legacy: ASGIApp, modern: ASGIApp) -> None:
+        self._caller = caller
+        self._clock = clock
+        self._legacy = legacy
+        self._modern = modern
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started_ms = self._clock.now_ms()
+        credential = parse_authorization([value.decode("latin-1") for value in _header_values(scope, b"authorization")])
+        identity: Identity | None = None
+        is_reachable = True
+        if credential is not None:
+            try:
+                identity = await self._authenticate(credential)
+            except DeadlinePassed:
+                is_reachable = False
+        if is_reachable and identity is None:
+            await _unauthorized()(scope, receive, send)
+        elif scope["method"] == "POST":
+            await self._post(scope, receive, send, identity, started_ms)
+        elif identity is None:
+            await _unreachable(None)(scope, receive, send)
+        elif scope["method"] == "DELETE":
+            await self._hand_on(scope, receive, send, Visit(identity, {}, started_ms))
+        else:  # GET would open a stream for notifications; there are none yet, and it would outlive a revocation
+            await Response(status_code=405, headers={"Allow": "POST, DELETE"})(scope, receive, send)
+
+    async def _authenticate(self, credential: Credential) -> Identity | None:
+        return await authenticate(self._caller, credential, self._clock.new_id(), call_deadline_ms_default)
+
+    async def _post(
+        self, scope: Scope, receive: Receive, send: Send, identity: Identity | None, started_ms: int
+    ) -> None:
+        """`identity` None: the caller's agent owner cannot be reached."""
+        body = await _read_body(scope, receive)
+        if isinstance(body, Response):
+            await body(scope, receive, send)
+            return
+        message = strict_json.check(body)
+        if identity is None:
+            await _unreachable(message)(scope, receive, send)
+        elif isinstance(message, strict_json.Malformed):
+            await _json_rpc_error(400, message.id, message.code, message.message)(scope, receive, send)
+        else:
+            visit = Visit(identity, message.bad_arguments, started_ms)
+            await self._hand_on(scope, _replayed(message.body, receive), send, visit)
+
+    async def _hand_on(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
+        # The SDK binds a session to this user; the token itself stays out of it.
+        agent_id = visit.identity.agent_id
+        user = AuthenticatedUser(AccessToken(token="", client_id=agent_id, scopes=[], subject=agent_id))
+        headers = [
+            (name, value) for name, value in scope["headers"] if name not in (b"authorization", b"content-length")
+        ]
+        scope = {**scope, "headers": headers, "user": user, VISIT_KEY: visit}
+        versions = _header_values(scope, b"mcp-protocol-version")
+        is_legacy = not versions or versions[0].decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
+        await (self._legacy if is_legacy else self._modern)(scope, receive, send)
+
+
+def _header_values(scope: Scope, wanted: bytes) -> list[bytes]:
+    return [value for name, value in scope["headers"] if name == wanted]
+
+
+async def _read_body(scope: Scope, receive: Receive) -> bytes | Response:
+    """The whole body, or the refusal of one that is encoded, too large or broken off."""
+    if any(value.lower() not in (b"", b"identity") for value in _header_values(scope, b"content-encoding")):
+        return _closing(415, "Bodies must not be compressed.")
+    declared = _header_values(scope, b"content-length")
+    if any(not value.isdigit() or int(value[:20]) > request_body_bytes_max for value in declared):
+        return _closing(413, "The body is too large.")
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return _closing(400, "The body is not complete.")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > request_body_bytes_max:
+            return _closing(413, "The body is too large.")
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives `body` once and then whatever the connection has, such as its end."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+def _closing(status: int, text: str) -> Response:
+    """A refusal that ends the connection, because the rest of the body is not read."""
+    return PlainTextResponse(text, status, headers={"Connection": "close"})
+
+
+def _unauthorized() -> Response:
+    """The same for no, a malformed, an unknown and a revoked token (common 2.3)."""
+    challenge = {"WWW-Authenticate": 'Bearer realm="nexus", error="invalid_token"'}
+    return JSONResponse({"error": "invalid_token"}, 401, headers=challenge)
+
+
+def _unreachable(message: strict_json.CheckedMessage | strict_json.Malformed | None) -> Response:
+    """What is said while the caller's agent owner is restarting: of the token nothing is known (common 2.3)."""
+    if isinstance(message, strict_json.CheckedMessage) and message.id is not None:
+        refusal = unavailable()
+        if message.tool is None:
+            return _json_rpc_error(
+                200, message.id, types.INTERNAL_ERROR, refusal.message, {"error": refusal.to_record()}
+            )
+        answer = refused(refusal, waiting=0)
+        result = {
+            "content": [{"type": "text", "text": answer.text}],
+            "structuredContent": answer.content,
+            "isError": True,
+            "resultType": "complete",
+        }
+        return _json({"jsonrpc": "2.0", "id": message.id, "result": result}, 200)
+    return Response(status_code=503, headers={"Retry-After": "1"})
+
+
+def _json_rpc_error(
+    status: int, identifier: strict_json.RequestId | None, code: int, text: str, data: Mapping[str, Any] | None = None
+) -> Response:
+    error = {"code": code, "message": text} if data is None else {"code": code, "message": text, "data": data}
+    return _json({"jsonrpc": "2.0", "id": identifier, "error": error}, status)
+
+
+def _json(content: Mapping[str, Any], status: int) -> Response:
+    return Response(orjson.dumps(content), status, media_type="application/json")

@@ -1,0 +1,153 @@
+"""Tools whose answer lies with several owners, read one by one as the caller (ARCHITECTURE, Owners).
+
+Invariants: every read carries the caller's stamp, so an owner shows here what it would show the caller by itself;
+rights are asked anew for each page; what vanished between the list and its entry is left out, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from bus import address
+from bus.limits import page_items_default
+from bus.value import Record
+from nexus.gateway.cursor import CursorSeal
+from nexus.gateway.reading import OwnerRefused, Reading
+from tools.base import Route, Tool
+from tools.errors import Code, Refusal, invalid_arguments
+from tools.tiers import TierFacts, capability_tier, withheld_records
+
+_SCOPE_UNRESOLVED: Final = Refusal(
+    Code.SCOPE_UNRESOLVED, "Your workspace does not exist any more. Ask the person to pin you to another one."
+)
+_BAD_CURSOR: Final = invalid_arguments({"cursor": "is not a nextCursor that this tool gave you"})
+
+_Composed: TypeAlias = Callable[[Reading, CursorSeal, Record], Awaitable[Record]]
+
+
+class Composer:
+    """Answers tools of route COMPOSED. Refuses at start-up a tool that it does not know."""
+
+    def __init__(self, seal: CursorSeal, tools: tuple[Tool, ...]) -> None:
+        unknown = [tool.name for tool in tools if tool.route is Route.COMPOSED and tool.name not in _BY_NAME]
+        if unknown:
+            raise ValueError(f"composed tools without a composition: {unknown}")
+        self._seal = seal
+
+    async def compose(self, tool: Tool, reading: Reading, arguments: Record) -> Record:
+        """The content of a success. Raises OwnerRefused and DeadlinePassed."""
+        return await _BY_NAME[tool.name](reading, self._seal, arguments)
+
+
+async def _workspace_current(reading: Reading, _: CursorSeal, arguments: Record) -> Record:
+    names, active = await _workspaces(reading)
+    return {
+        "workspace": {"id": reading.workspace_id, "name": names[reading.workspace_id]},
+        "resolution": "pinned",  # inheriting the active workspace comes with the person's settings (common 3.1)
+        "activeWorkspace": None if active is None else {"id": active, "name": names[active]},
+        "isCallerScopeActiveForUser": active == reading.workspace_id,
+    }
+
+
+async def _workspace_list(reading: Reading, _: CursorSeal, arguments: Record) -> Record:
+    names, active = await _workspaces(reading)
+    own = reading.workspace_id
+    detail = (await reading.ask(address.workspace(own), "workspace_get", {"workspaceId": own}))["workspace"]
+    return {
+        "workspaces": [
+            {
+                "id": workspace_id,
+                "name": name,
+                "isCallerScope": workspace_id == own,
+                "isActive": workspace_id == active,
+                "detail": detail if workspace_id == own else None,
+            }
+            for workspace_id, name in names.items()
+        ]
+    }
+
+
+async def _workspaces(reading: Reading) -> tuple[Mapping[str, str], str | None]:
+    """Names by id, and the person's active workspace. The caller's own is always among them."""
+    seen: dict[str, Any] = await reading.ask(address.DIRECTORY, "workspaces_seen", {})
+    names = {entry["workspaceId"]: entry["name"] for entry in seen["workspaces"]}
+    if reading.workspace_id not in names:
+        raise OwnerRefused(_SCOPE_UNRESOLVED.to_record())
+    active = seen["activeWorkspaceId"]
+    return names, active if active in names else None
+
+
+async def _canvas_list(reading: Reading, seal: CursorSeal, arguments: Record) -> Record:
+    workspace_id = reading.workspace_id
+    page = await _page("canvas_list", reading, seal, arguments, address.workspace(workspace_id), "readable_canvases")
+    listed: list[dict[str, Any]] = page["canvases"]
+    summaries = await reading.ask_each(
+        [(address.canvas(workspace_id, canvas["canvasId"]), "canvas_summary", {}) for canvas in listed]
+    )
+    rows = [
+        {
+            "canvasId": canvas["canvasId"],
+            "title": summary["title"],
+            "revision": summary["revision"],
+            "role": summary.get("role") or canvas["role"],
+            "counts": summary["counts"],
+            "updatedAt": summary["updatedAt"],
+            "createdBy": summary["createdBy"],
+        }
+        for canvas, summary in zip(listed, summaries, strict=True)
+        if summary is not None
+    ]
+    return _with_next("canvas_list", reading, seal, page, {"canvases": rows})
+
+
+async def _agent_list_peers(reading: Reading, seal: CursorSeal, arguments: Record) -> Record:
+    page = await _page("agent_list_peers", reading, seal, arguments, address.DIRECTORY, "agents_in_scope")
+    listed: list[dict[str, Any]] = page["agents"]
+    own_facts = await reading.ask(address.agent(reading.agent_id), "agent_facts", {})
+    caller = TierFacts.from_record(reading.agent_id, own_facts)
+    facts = await reading.ask_each([(address.agent(agent["agentId"]), "agent_facts", {}) for agent in listed])
+    agents: list[dict[str, Any]] = []
+    for agent, record in zip(listed, facts, strict=True):
+        if record is None:
+            continue
+        tier, withheld = capability_tier(caller, TierFacts.from_record(agent["agentId"], record))
+        agents.append(
+            {
+                "agentId": agent["agentId"],
+                "name": agent["name"],
+                "capabilityTier": tier,
+                "withheld": withheld_records(withheld),
+            }
+        )
+    peers = [agent for agent in agents if agent["capabilityTier"] == "deliver"]
+    return _with_next("agent_list_peers", reading, seal, page, {"peers": peers, "agents": agents})
+
+
+async def _page(
+    tool: str, reading: Reading, seal: CursorSeal, arguments: Record, to: address.Address, verb: str
+) -> dict[str, Any]:
+    """One page of an owner's list: `{<list>, nextAfter}`, from where the call's cursor says."""
+    body: Record = {"limit": page_items_default}
+    cursor = arguments.get("cursor")
+    if isinstance(cursor, str):
+        after = seal.opened(cursor, tool, reading.agent_id, reading.workspace_id)
+        if after is None:
+            raise OwnerRefused(_BAD_CURSOR.to_record())
+        body["after"] = after
+    return await reading.ask(to, verb, body)
+
+
+def _with_next(tool: str, reading: Reading, seal: CursorSeal, page: dict[str, Any], content: dict[str, Any]) -> Record:
+    after = page.get("nextAfter")
+    if isinstance(after, str):
+        content["nextCursor"] = seal.sealed(after, tool, reading.agent_id, reading.workspace_id)
+    return content
+
+
+_BY_NAME: Final[Mapping[str, _Composed]] = {
+    "workspace_current": _workspace_current,
+    "workspace_list": _workspace_list,
+    "canvas_list": _canvas_list,
+    "agent_list_peers": _agent_list_peers,
+}

@@ -1,0 +1,69 @@
+"""A `Caller` whose owners are functions of the test: what was sent is kept, what comes back is scripted by verb."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bus.address import Address
+from bus.client import DeadlinePassed
+from bus.envelope import Reply
+from bus.value import Record
+from tools.errors import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One call as an owner would see it."""
+
+    to: Address
+    verb: str
+    body: Record
+    call_id: str
+    within_ms: int
+    stamp: Record | None
+
+
+Scripted: TypeAlias = Record | Refusal | DeadlinePassed | Exception
+"""A record is a success; a refusal is answered as one; an exception is raised to whoever called."""
+
+Answerer: TypeAlias = Callable[[Sent], Scripted | Awaitable[Scripted]]
+
+
+class ScriptedCaller:
+    """Fails the test when a verb is sent that no script answers."""
+
+    def __init__(self) -> None:
+        self.sent: list[Sent] = []
+        self._answerers: dict[str, Answerer] = {}
+
+    def on(self, verb: str, answer: Scripted | Answerer) -> None:
+        """Answer `verb` from now on, with the same each time or by a function of what was sent."""
+        self._answerers[verb] = answer if callable(answer) else lambda sent: answer
+
+    def sent_of(self, verb: str) -> list[Sent]:
+        return [sent for sent in self.sent if sent.verb == verb]
+
+    async def call(
+        self,
+        to: Address,
+        verb: str,
+        body: Record,
+        *,
+        call_id: str,
+        within_ms: int,
+        stamp: Record | None = None,
+    ) -> Reply:
+        sent = Sent(to, verb, body, call_id, within_ms, stamp)
+        self.sent.append(sent)
+        answer = self._answerers[verb](sent)
+        if isinstance(answer, Awaitable):
+            answer = await answer
+        match answer:
+            case Exception():
+                raise answer
+            case Refusal():
+                return Reply(call_id, None, answer.to_record())
+            case _:
+                return Reply(call_id, answer, None)
