@@ -23,7 +23,7 @@ test: $(VENV)/.installed-dev  ## every test, real processes too
 	@$(BIN)/python -m pytest
 
 bench: $(VENV)/.installed-bench  ## the benchmarks; prints their figures
-	@$(BIN)/python -m pytest tests/benchmarks --no-header -s
+	@$(BIN)/python -m tests.benchmarks
 
 lock:  ## pin every dependency anew
 	@set -e; tool=$$(mktemp -d); trap 'rm -rf "$$tool"' EXIT; \

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-
 import typer
 
-from nexus import __version__, lifecycle_cli
+from nexus import __version__, lifecycle_cli, person_cli
 from nexus.exit_codes import exit_code_table
 
 
@@ -15,7 +12,7 @@ def build_app() -> typer.Typer:
     """The whole command."""
     app = new_app()
     lifecycle_cli.register(app)
-    _register_others(app)
+    person_cli.register(app)
     return app
 
 
@@ -40,10 +37,3 @@ def new_app() -> typer.Typer:
             typer.echo(context.get_help())
 
     return app
-
-
-def _register_others(app: typer.Typer) -> None:
-    # Until they are merged. Then: import both above and register them in `build_app`.
-    for name in ("nexus.person_cli", "nexus.demo"):
-        if find_spec(name) is not None:
-            import_module(name).register(app)
