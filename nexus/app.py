@@ -129,7 +129,7 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
 class _HttpServer(uvicorn.Server):
     """uvicorn on sockets that are open already, saying when it serves; signals are the process's own affair."""
 
-    def __init__(self, gateway: Gateway, ready: Callable[[], None]) -> None:
+    def __init__(self, gateway: Gateway, ready: Ready) -> None:
         super().__init__(
             uvicorn.Config(
                 gateway.asgi_app,
