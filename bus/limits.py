@@ -52,7 +52,12 @@ region_elements_default: Final = 100
 region_elements_max: Final = 500
 labels_max: Final = 200
 label_characters_max: Final = 120
-element_bytes_max: Final = 256 * 1024
+element_bytes_max: Final = 224 * 1024  # one element must fit on a region's page
+element_depth_max: Final = 32
+region_page_bytes_max: Final = 240 * 1024  # leaves room for what stands beside the elements
+element_ids_listed_bytes_max: Final = 128 * 1024
+coordinate_max: Final = 1_000_000_000  # scene units; sums of a few stay exact enough to draw
+canvas_write_bytes_max: Final = 32 * 1024 * 1024  # rows that one call may write
 scene_bytes_max: Final = 4 * 1024 * 1024  # canvas_create fromScene
 import_bytes_max: Final = 24 * 1024 * 1024
 changed_since_max: Final = 100
@@ -80,4 +85,6 @@ assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms
 assert page_items_default <= page_items_max
+assert element_bytes_max < region_page_bytes_max < result_bytes_max
+assert element_depth_max < json_depth_max
 assert region_elements_default <= region_elements_max <= elements_per_call_max

@@ -1,0 +1,61 @@
+"""Who may do what on a canvas (canvas 1), and arguments as parsed models.
+
+Roles live in head rows: viewer < commenter < editor < owner, by the person's grant only; creating a canvas grants its
+creator `owner`. Whoever has no role is answered as if the canvas did not exist, before any outcome.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from actors.canvas.state import CanvasState, Head
+from actors.decision import Context, Message, PrincipalKind
+from tools.errors import NOT_FOUND, Refusal, invalid_arguments
+
+ROLES: Final = ("viewer", "commenter", "editor", "owner")
+"""Each may do what those before it may."""
+
+_PATH_CHARACTERS_MAX: Final = 200
+
+Arguments = TypeVar("Arguments", bound=BaseModel)
+
+
+def role_of(state: CanvasState, context: Context) -> str | None:
+    """The caller's role. The person may do everything and so counts as `owner`; None: nothing to see here."""
+    principal = context.principal
+    if state.head is None:
+        return None
+    if principal.kind is PrincipalKind.PERSON:
+        return "owner"
+    # The address is under the caller's own scope already; this holds even if routing ever fails to.
+    if principal.workspace_id != context.address.workspace:
+        return None
+    return state.roles.get(principal.agent_id)
+
+
+def may_write(role: str) -> bool:
+    return ROLES.index(role) >= ROLES.index("editor")
+
+
+def seen(state: CanvasState, context: Context) -> tuple[Head, str] | Refusal:
+    """Head and role for a caller who has one; otherwise the refusal that says nothing (canvas 1.2)."""
+    role = role_of(state, context)
+    if role is None or state.head is None:
+        return NOT_FOUND
+    return state.head, role
+
+
+def parsed(model: type[Arguments], message: Message) -> Arguments | Refusal:
+    """The message's body as its input model, or the refusal that names each bad field."""
+    try:
+        return model.model_validate(message.body)
+    except ValidationError as error:
+        fields = {_path(item["loc"]): item["msg"] for item in error.errors(include_url=False, include_input=False)}
+        return invalid_arguments(fields)
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = ".".join(str(part) for part in location)
+    return path.encode(errors="replace").decode()[:_PATH_CHARACTERS_MAX]

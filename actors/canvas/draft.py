@@ -1,0 +1,183 @@
+"""A change of the scene while it is decided: the state, overlaid by what the call has changed so far.
+
+Rules write into a draft; `finish` turns it into effects, or finds that nothing changed. Elements are replaced, never
+changed in place, because the state and the draft share them. Version, nonce, time and size are seen to here, once,
+for every kind of change (canvas 4.1), and nothing that an editor would choke on gets past it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from actors.canvas import outcome
+from actors.canvas.element import problem_of
+from actors.canvas.outcome import Rejected
+from actors.canvas.plain import encoded_bytes, same
+from actors.canvas.state import HEAD, CanvasState, Entry, Head, element_row, history_row
+from actors.decision import Context, Decision, Event, Put, RowEffect
+from bus.limits import canvas_write_bytes_max, elements_per_canvas_max
+from bus.value import Record, Value
+
+
+class Draft:
+    """`what` is the past participle that conflicts and the history show: created, updated, moved ..."""
+
+    def __init__(self, state: CanvasState, head: Head, context: Context, what: str, reason: str) -> None:
+        self.state = state
+        self.head = head
+        self.context = context
+        self.what = what
+        self.reason = reason
+        self._changed: dict[str, Record] = {}
+        self._deletions: dict[str, Record | None] = {}
+
+    def find(self, id_: str) -> Record | None:
+        """The element as it now is, deleted or not."""
+        changed = self._changed.get(id_)
+        if changed is not None:
+            return changed
+        entry = self.state.entries.get(id_)
+        return None if entry is None else entry.element
+
+    def find_live(self, id_: str) -> Record | None:
+        element = self.find(id_)
+        return element if element is not None and element.get("isDeleted") is not True else None
+
+    def get(self, id_: str) -> Record:
+        element = self.find(id_)
+        assert element is not None
+        return element
+
+    def before(self, id_: str) -> Record | None:
+        """The element as it was before the call; None for a new one."""
+        entry = self.state.entries.get(id_)
+        return None if entry is None else entry.element
+
+    def require(self, id_: str, place: str) -> Record:
+        """The element of that id. Raises Rejected for an unknown one; `place` says where the call names it."""
+        element = self.find(id_)
+        if element is None:
+            raise Rejected("unknown_element", f"{place} names no element of this canvas. Query the canvas for its ids.")
+        return element
+
+    def require_live(self, id_: str, place: str) -> Record:
+        element = self.require(id_, place)
+        if element.get("isDeleted") is True:
+            raise Rejected("deleted_element", f"{place} names a deleted element. Restore it first.")
+        return element
+
+    def deletion(self, id_: str) -> Record | None:
+        """What the deletion of a deleted element took (remove.py)."""
+        if id_ in self._deletions:
+            return self._deletions[id_]
+        entry = self.state.entries.get(id_)
+        return None if entry is None else entry.deletion
+
+    def add(self, element: Record) -> None:
+        id_ = element["id"]
+        assert isinstance(id_, str)
+        self._changed[id_] = element
+
+    def edit(self, id_: str, fields: Record) -> Record:
+        """Set fields of an element; answers it as it then is."""
+        self._changed[id_] = {**self.get(id_), **fields}
+        return self._changed[id_]
+
+    def note_deletion(self, id_: str, deletion: Record | None) -> None:
+        self._deletions[id_] = deletion
+
+    def changed_ids(self) -> list[str]:
+        """Ids of elements that differ from before the call, in the order in which they were first touched."""
+        return [id_ for id_ in self._changed if not self._is_as_before(id_)]
+
+    def live_elements(self) -> Iterator[Record]:
+        """Every live element as it now is, in no order. Walks the whole scene."""
+        for id_ in dict.fromkeys([*self.state.entries, *self._changed]):
+            element = self.find_live(id_)
+            if element is not None:
+                yield element
+
+    def finish(self) -> Decision:
+        """Reply and effects. Raises Rejected when an element came out in a way that must not be stored."""
+        touched = self.changed_ids()
+        noted = [id_ for id_ in self._deletions if id_ not in touched and self._deletion_differs(id_)]
+        if not touched and not noted:
+            return Decision(outcome.applied(self.head.revision, ()))
+        revision = self.head.revision + 1
+        entries = [self._entry(id_, revision, position) for position, id_ in enumerate(touched)]
+        # A note on an element that did not change itself must not claim that it did.
+        entries += [replace(self.state.entries[id_], deletion=self._deletions[id_]) for id_ in noted]
+        effects: list[RowEffect] = [Put(element_row(str(entry.element["id"])), entry.to_record()) for entry in entries]
+        effects.append(Put(HEAD, self._next_head(entries, revision).to_record()))
+        effects.append(Put(history_row(revision), self._history(touched, revision)))
+        self._check_size(effects)
+        event: Record = {"canvasId": self.context.address.id, "revision": revision, "what": self.what}
+        return Decision(
+            outcome.applied(revision, touched),
+            (*effects, Event(outcome.CHANGED, {**event, "elements": len(touched)})),
+        )
+
+    def _is_as_before(self, id_: str) -> bool:
+        before = self.before(id_)
+        # Compared with == first, since it copes with numbers that are not finite and JSON does not.
+        return before is not None and before == self._changed[id_] and same(before, self._changed[id_])
+
+    def _deletion_differs(self, id_: str) -> bool:
+        entry = self.state.entries.get(id_)
+        return entry is not None and entry.deletion != self._deletions[id_]
+
+    def _entry(self, id_: str, revision: int, position: int) -> Entry:
+        before, element = self.before(id_), self._changed[id_]
+        nonce = self.context.number(f"nonce/{id_}")
+        if before is None:
+            element = {**element, "version": 1}
+        else:
+            version, last_nonce = before["version"], before["versionNonce"]
+            assert isinstance(version, int)
+            element = {**element, "version": version + 1}
+            nonce = nonce if nonce != last_nonce else nonce ^ 1
+        element = {**element, "versionNonce": nonce, "updated": self.context.now_ms}
+        problem = problem_of(element)
+        if problem is not None:
+            raise Rejected.because(problem, f"The changed element {position} (from 0)")
+        record: Record = {
+            "element": element,
+            "revision": revision,
+            "by": self.context.principal.label(),
+            "what": self.what,
+        }
+        deletion = self.deletion(id_)
+        if element["isDeleted"] is True and deletion is not None:
+            record["deletion"] = deletion
+        return Entry.from_record(record)
+
+    def _next_head(self, entries: Iterable[Entry], revision: int) -> Head:
+        live, deleted = self.head.live, self.head.deleted
+        for entry in entries:
+            before = self.state.entries.get(str(entry.element["id"]))
+            if before is not None:
+                live, deleted = (live - 1, deleted) if before.is_live else (live, deleted - 1)
+            live, deleted = (live + 1, deleted) if entry.is_live else (live, deleted + 1)
+        if live + deleted > elements_per_canvas_max:
+            raise Rejected(
+                "limits", f"A canvas holds at most {elements_per_canvas_max} elements, deleted ones included."
+            )
+        return replace(self.head, revision=revision, live=live, deleted=deleted, updated_ms=self.context.now_ms)
+
+    def _history(self, touched: list[str], revision: int) -> Record:
+        elements: list[Value] = [{"id": id_, "before": self.before(id_)} for id_ in touched]
+        return {
+            "revision": revision,
+            "atMs": self.context.now_ms,
+            "by": self.context.principal.label(),
+            "credential": self.context.principal.credential,
+            "callId": self.context.call_id,
+            "what": self.what,
+            "reason": self.reason,
+            "elements": elements,
+        }
+
+    def _check_size(self, effects: Iterable[RowEffect]) -> None:
+        if sum(encoded_bytes(effect.value) for effect in effects if isinstance(effect, Put)) > canvas_write_bytes_max:
+            raise Rejected("limits", "This call would rewrite too much at once. Change fewer elements in one call.")

@@ -1,0 +1,76 @@
+"""Fractional indexes: strings whose order is the stacking order of a scene's elements (canvas 4.1).
+
+Base 62. The first letter says how many digits the integer part has (`a` 1, `b` 2 ... `z` 26; `Z` 1, `Y` 2 ... for
+what lies below); what follows is a fraction, which never ends in 0. Plain string order is the order of the numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FIRST: Final = "a0"
+CHARACTERS_MAX: Final = 200
+"""Longer ones are valid by the rules but not worth keeping: an import numbers such a scene anew."""
+
+_DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SMALLEST: Final = "A" + "0" * 26
+_MIDDLE: Final = "V"
+
+
+def is_valid(text: object) -> bool:
+    """Whether every version of the editor accepts `text` as an index; a malformed one makes 0.18.1 throw."""
+    if not isinstance(text, str) or not 2 <= len(text) <= CHARACTERS_MAX or not text.isascii():
+        return False
+    length = _integer_length(text[0])
+    return (
+        length is not None
+        and len(text) >= length
+        and all(character in _DIGITS for character in text)
+        and text != _SMALLEST
+        and not (len(text) > length and text.endswith("0"))
+    )
+
+
+def after(last: str | None) -> str:
+    """An index directly above the valid index `last`; the first one of a scene for None."""
+    if last is None:
+        return FIRST
+    length = _integer_length(last[0])
+    assert length is not None
+    raised = _raised(last[:length])
+    return raised if raised is not None else last + _MIDDLE
+
+
+def ascending(count: int, last: str | None = None) -> list[str]:
+    """`count` indexes in ascending order above `last`."""
+    made: list[str] = []
+    for _ in range(count):
+        last = after(last)
+        made.append(last)
+    return made
+
+
+def _integer_length(head: str) -> int | None:
+    """Characters of the integer part with its head letter."""
+    if "a" <= head <= "z":
+        return ord(head) - ord("a") + 2
+    if "A" <= head <= "Z":
+        return ord("Z") - ord(head) + 2
+    return None
+
+
+def _raised(integer: str) -> str | None:
+    """The integer part plus one; None above the largest."""
+    head, digits = integer[0], list(integer[1:])
+    for place in range(len(digits) - 1, -1, -1):
+        value = _DIGITS.index(digits[place]) + 1
+        if value < len(_DIGITS):
+            digits[place] = _DIGITS[value]
+            return head + "".join(digits)
+        digits[place] = "0"
+    if head == "z":
+        return None
+    if head == "Z":
+        return FIRST
+    longer = len(digits) + 1 if head >= "a" else len(digits) - 1
+    return chr(ord(head) + 1) + "0" * longer

@@ -1,0 +1,95 @@
+"""What holds of every canvas after every commit (canvas 4.1, 4.2); `nexus-bus doctor` and the tests ask this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from actors.canvas.bindings import SIDES, bound_list, can_be_tied_to, is_container, target_id
+from actors.canvas.element import FRAMES, problem_of
+from actors.canvas.geometry import POINT_BASED, points_of, text
+from actors.canvas.state import CanvasState
+from bus.value import Record
+
+
+def problems(state: CanvasState) -> list[str]:
+    """Every invariant that does not hold, as a sentence with the element's id; empty for a sound canvas."""
+    if state.head is None:
+        return ["there are rows without a head"] if state.entries or state.roles else []
+    return [*_of_counts(state), *_of_order(state), *_of_elements(state), *_of_ties(state)]
+
+
+def _of_counts(state: CanvasState) -> Iterator[str]:
+    assert state.head is not None
+    live = sum(entry.is_live for entry in state.entries.values())
+    if (state.head.live, state.head.deleted) != (live, len(state.entries) - live):
+        yield "the head's counts are not those of the elements"
+    for id_, entry in state.entries.items():
+        if not 1 <= entry.revision <= state.head.revision:
+            yield f"{id_} was changed at a revision that the canvas has not reached"
+
+
+def _of_order(state: CanvasState) -> Iterator[str]:
+    order = state.in_order()
+    indexes = [index for index, _ in order]
+    if len(set(indexes)) != len(indexes):
+        yield "two elements have the same index"
+    if sorted(id_ for _, id_ in order) != sorted(state.entries):
+        yield "the order does not name every element once"
+
+
+def _of_elements(state: CanvasState) -> Iterator[str]:
+    for id_, entry in state.entries.items():
+        if entry.element.get("id") != id_:
+            yield f"{id_} is kept under another id"
+        problem = problem_of(entry.element)
+        if problem is not None:
+            yield f"{id_}: {problem.field} {problem.text}"
+        elif entry.element["type"] in POINT_BASED and points_of(entry.element)[0] != (0, 0):
+            yield f"{id_} does not begin at its own x, y"
+
+
+def _of_ties(state: CanvasState) -> Iterator[str]:
+    live = {id_: entry.element for id_, entry in state.entries.items() if entry.is_live}
+    for id_, element in live.items():
+        yield from _of_lists(live, id_, element)
+        if element["type"] == "text" and element["containerId"] is not None:
+            container = live.get(text(element, "containerId"))
+            if container is None or not is_container(container) or not _lists(container, id_, "text"):
+                yield f"{id_} is the label of something that does not have it"
+        for side in SIDES:
+            if element.get(side) is not None:
+                yield from _of_end(live, id_, element, side)
+        frame_id = element["frameId"]
+        if frame_id is not None and live.get(str(frame_id), {}).get("type") not in FRAMES:
+            yield f"{id_} is in a frame that is not there"
+
+
+def _of_lists(live: dict[str, Record], id_: str, element: Record) -> Iterator[str]:
+    listed = [(text(item, "id"), item.get("type")) for item in bound_list(element)]
+    if len(set(listed)) != len(listed):
+        yield f"{id_} lists something twice"
+    if sum(kind == "text" for _, kind in listed) > 1:
+        yield f"{id_} has two labels"
+    for other_id, kind in listed:
+        other = live.get(other_id)
+        if other is None:
+            yield f"{id_} lists the ghost {other_id}"
+        elif kind == "text" and other.get("containerId") != id_:
+            yield f"{id_} lists {other_id}, which is not its label"
+        elif kind == "arrow" and all(target_id(other, side) != id_ for side in SIDES):
+            yield f"{id_} lists {other_id}, which is not tied to it"
+
+
+def _of_end(live: dict[str, Record], id_: str, arrow: Record, side: str) -> Iterator[str]:
+    target = live.get(target_id(arrow, side) or "")
+    if arrow["type"] != "arrow" or target is None or not can_be_tied_to(target) or not _lists(target, id_, "arrow"):
+        yield f"{side} of {id_} is tied to something that does not have it"
+    binding = arrow[side]
+    if isinstance(binding, dict) and not {"elementId", "focus", "gap", "fixedPoint", "mode"} <= binding.keys():
+        yield f"{side} of {id_} is not in both forms"
+
+
+def _lists(holder: Record, id_: str, kind: str) -> bool:
+    return {"id": id_, "type": kind} in [
+        {"id": item.get("id"), "type": item.get("type")} for item in bound_list(holder)
+    ]

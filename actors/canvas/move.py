@@ -1,0 +1,89 @@
+"""canvas_move_elements: labels go with their shapes, frames take what is in them, arrows follow (canvas 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from actors.canvas.bindings import container_of, label_of
+from actors.canvas.draft import Draft
+from actors.canvas.element import FRAMES
+from actors.canvas.geometry import Point, number
+from actors.canvas.labels import is_label
+from actors.canvas.outcome import Rejected
+from actors.canvas.plain import is_number
+from actors.canvas.routing import reroute, shifted
+from bus.value import Record
+from tools.canvas.inputs import CanvasMoveElementsInput, ElementMove
+
+_STAY = Point(0, 0)
+
+
+def move_elements(draft: Draft, arguments: CanvasMoveElementsInput) -> None:
+    ways: dict[str, Point] = {}
+    for position, move in enumerate(arguments.moves):
+        ways[move.id] = _way(draft, move, f"moves.{position}")
+    asked = list(ways)
+    _take_along(draft, ways, arguments.includeGroup)
+    _check_labels(draft, ways, asked)
+    for id_, way in ways.items():
+        element = draft.get(id_)
+        if is_label(draft, element):
+            continue
+        _shift(draft, element, way)
+        label = label_of(draft, element)
+        if label is not None:
+            _shift(draft, label, way)
+    reroute(draft)
+
+
+def _way(draft: Draft, move: ElementMove, place: str) -> Point:
+    element = draft.require_live(move.id, place)
+    given = (move.dx, move.dy, move.x, move.y)
+    if not all(value is None or is_number(value) for value in given):
+        raise Rejected("geometry", f"{place}: a move takes finite numbers.")
+    dx = number(element, "x") if move.x is None else move.x
+    dy = number(element, "y") if move.y is None else move.y
+    if move.x is None and move.y is None:
+        return Point(move.dx or 0, move.dy or 0)
+    return Point(dx - number(element, "x"), dy - number(element, "y"))
+
+
+def _take_along(draft: Draft, ways: dict[str, Point], include_group: bool) -> None:
+    """Add what moves because something else does; what the call names itself goes its own way."""
+    waiting = list(ways)
+    while waiting:
+        element = draft.get(waiting.pop(0))
+        id_ = str(element["id"])
+        for companion in _companions(draft, element, include_group):
+            if companion not in ways:
+                ways[companion] = ways[id_]
+                if draft.get(companion)["type"] in FRAMES:
+                    waiting.append(companion)
+
+
+def _companions(draft: Draft, element: Record, include_group: bool) -> Iterable[str]:
+    groups = element["groupIds"]
+    group = groups[-1] if include_group and isinstance(groups, list) and groups else None
+    frame = element["id"] if element["type"] in FRAMES else None
+    if group is None and frame is None:
+        return []
+    found: list[str] = []
+    for other in draft.live_elements():
+        others = other["groupIds"]
+        in_group = group is not None and isinstance(others, list) and bool(others) and others[-1] == group
+        if in_group or (frame is not None and other["frameId"] == frame):
+            found.append(str(other["id"]))
+    return found
+
+
+def _check_labels(draft: Draft, ways: dict[str, Point], asked: list[str]) -> None:
+    """A label cannot leave its container; naming it beside its container is fine. Raises Rejected."""
+    for position, id_ in enumerate(asked):
+        container = container_of(draft, draft.get(id_))
+        if container is not None and str(container["id"]) not in ways and ways[id_] != _STAY:
+            raise Rejected("bound_text", f"moves.{position} is the label of another element. Move that one instead.")
+
+
+def _shift(draft: Draft, element: Record, way: Point) -> None:
+    if way != _STAY:
+        draft.edit(str(element["id"]), shifted(element, way.x, way.y))

@@ -1,0 +1,50 @@
+"""The canvas owner: one canvas, its verbs and who may send them (docs/decisions/0001-first-slice.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from actors.canvas import found, reads
+from actors.canvas.create import create_elements
+from actors.canvas.move import move_elements
+from actors.canvas.remove import delete_elements, restore_elements
+from actors.canvas.state import CanvasState
+from actors.canvas.update import update_elements
+from actors.canvas.write import write
+from actors.decision import PrincipalKind, RowEffect, Verb
+from tools.canvas import inputs
+
+_CALLERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})
+_PERSON: Final = frozenset({PrincipalKind.PERSON})
+
+VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
+    "canvas_get_state": Verb(reads.overview, _CALLERS),
+    "canvas_query_region": Verb(reads.region, _CALLERS),
+    "canvas_create_elements": Verb(write(inputs.CanvasCreateElementsInput, "created", create_elements), _CALLERS),
+    "canvas_update_elements": Verb(write(inputs.CanvasUpdateElementsInput, "updated", update_elements), _CALLERS),
+    "canvas_move_elements": Verb(write(inputs.CanvasMoveElementsInput, "moved", move_elements), _CALLERS),
+    "canvas_delete_elements": Verb(write(inputs.CanvasDeleteElementsInput, "deleted", delete_elements), _CALLERS),
+    "canvas_restore_elements": Verb(write(inputs.CanvasRestoreElementsInput, "restored", restore_elements), _CALLERS),
+    "canvas_create": Verb(found.create_canvas, _CALLERS),
+    "canvas_summary": Verb(reads.summary, _CALLERS, head_only=True),
+    "canvas_import": Verb(found.import_canvas, _PERSON),
+    "canvas_export": Verb(reads.export, _PERSON),
+    "canvas_grant": Verb(found.grant_role, _PERSON),
+}
+
+
+class CanvasRules:
+    """actors.decision.Rules for kind `canvas`."""
+
+    kind: Final = "canvas"
+    verbs: Final = VERBS
+
+    def new_state(self) -> CanvasState:
+        return CanvasState()
+
+    def apply(self, state: CanvasState, effect: RowEffect) -> None:
+        state.apply(effect)
+
+
+RULES: Final = CanvasRules()

@@ -1,0 +1,89 @@
+"""Whether a value that came from outside can be kept at all: bounded depth and size, finite numbers, whole text."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Final, TypeGuard
+
+import orjson
+
+from bus.limits import element_depth_max
+from bus.value import Value
+
+_INTEGER_MAX: Final = 2**63 - 1
+
+
+class Fault(StrEnum):
+    """Why a value cannot be kept. The values are sentences' ends for people to read."""
+
+    TOO_DEEP = "is nested too deeply"
+    NOT_FINITE = "holds a number that is not finite"
+    NUMBER_TOO_LARGE = "holds a whole number beyond 64 bits"
+    BROKEN_TEXT = "holds half of a character"
+    NOT_JSON = "holds something that JSON cannot carry"
+
+
+def fault_of(value: Value) -> Fault | None:
+    """The first reason why `value` cannot be stored and sent on; None when it can. Does not recurse."""
+    waiting: list[tuple[Value, int]] = [(value, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > element_depth_max:
+            return Fault.TOO_DEEP
+        if isinstance(item, dict):
+            for key, held in item.items():
+                if not isinstance(key, str):
+                    return Fault.NOT_JSON
+                if not is_whole_text(key):
+                    return Fault.BROKEN_TEXT
+                waiting.append((held, depth + 1))
+        elif isinstance(item, list):
+            waiting.extend((held, depth + 1) for held in item)
+        else:
+            fault = _fault_of_scalar(item)
+            if fault is not None:
+                return fault
+    return None
+
+
+def _fault_of_scalar(item: Value) -> Fault | None:
+    if isinstance(item, str):
+        return None if is_whole_text(item) else Fault.BROKEN_TEXT
+    if item is None or isinstance(item, bool):
+        return None
+    if isinstance(item, int):
+        return None if abs(item) <= _INTEGER_MAX else Fault.NUMBER_TOO_LARGE
+    if isinstance(item, float):
+        return None if math.isfinite(item) else Fault.NOT_FINITE
+    return Fault.NOT_JSON
+
+
+def is_whole_text(text: str) -> bool:
+    """Whether `text` has no half of a surrogate pair, which UTF-8 cannot carry."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def encoded_bytes(value: Value) -> int:
+    """Size of `value` as compact JSON. `value` must have no fault."""
+    return len(orjson.dumps(value))
+
+
+def same(left: Value, right: Value) -> bool:
+    """Whether two faultless values are written alike. Unlike ==, tells true from 1."""
+    return left is right or orjson.dumps(left) == orjson.dumps(right)
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """A finite number; true and false are none."""
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return abs(value) <= _INTEGER_MAX
+    return isinstance(value, float) and math.isfinite(value)

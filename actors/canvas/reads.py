@@ -1,0 +1,211 @@
+"""What is read from a canvas: the row in lists, the overview, the elements of a region, the whole file."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+
+from actors.canvas.access import parsed, role_of, seen
+from actors.canvas.element import FRAMES
+from actors.canvas.geometry import Box, text
+from actors.canvas.outcome import rfc3339
+from actors.canvas.plain import encoded_bytes
+from actors.canvas.state import CanvasState, Entry, Head
+from actors.decision import Context, Decision, Message
+from bus.limits import label_characters_max, labels_max, region_page_bytes_max
+from bus.value import Record, Value
+from tools.canvas.inputs import CanvasGetStateInput, CanvasQueryRegionInput
+from tools.errors import NOT_FOUND, Refusal, invalid_arguments
+from tools.fence import cut, plain_name
+
+SOURCE: Final = "canvas"
+_TYPES_LISTED_MAX: Final = 50
+_STATE_BYTES_MAX: Final = region_page_bytes_max - 16 * 1024
+
+
+class Exported(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    includeDeleted: bool = False
+
+
+def summary(state: CanvasState, message: Message, context: Context) -> Decision:
+    """The canvas's row in canvas_list; decided from head rows alone (canvas 5)."""
+    role = role_of(state, context)
+    if state.head is None or role is None:
+        return Decision(NOT_FOUND)
+    return Decision(_row(state.head, role, context))
+
+
+def _row(head: Head, role: str, context: Context) -> Record:
+    return {
+        "canvasId": context.address.id,
+        "title": head.title,
+        "revision": head.revision,
+        "role": role,
+        "counts": {"live": head.live, "deleted": head.deleted},
+        "updatedAt": rfc3339(head.updated_ms),
+        "createdBy": head.created_by,
+    }
+
+
+def overview(state: CanvasState, message: Message, context: Context) -> Decision:
+    arguments = parsed(CanvasGetStateInput, message)
+    if isinstance(arguments, Refusal):
+        return Decision(arguments)
+    found = seen(state, context)
+    if isinstance(found, Refusal):
+        return Decision(found)
+    head, role = found
+    labels, is_whole = _labels(state)
+    types = Counter(plain_name(text(entry.element, "type")) for entry in state.live())
+    counted: Record = dict(types.most_common(_TYPES_LISTED_MAX))
+    reply: Record = {
+        **_row(head, role, context),
+        "createdAt": rfc3339(head.created_ms),
+        "types": counted,
+        "extent": _extent(state),
+        "labels": labels,
+        "labelsTruncated": not is_whole,
+        "proposals": [],
+        "locks": [],
+    }
+    return Decision(reply)
+
+
+def _extent(state: CanvasState) -> Value:
+    whole: Box | None = None
+    for entry in state.live():
+        whole = entry.box if whole is None else whole.joined(entry.box)
+    if whole is None:
+        return None
+    return {"x": whole.left, "y": whole.top, "width": whole.right - whole.left, "height": whole.bottom - whole.top}
+
+
+def _labels(state: CanvasState) -> tuple[list[Value], bool]:
+    """Texts and names of frames, lowest first, and whether those are all."""
+    listed: list[Value] = []
+    room = _STATE_BYTES_MAX
+    for label in _all_labels(state):
+        room -= encoded_bytes(label) + 1
+        if len(listed) == labels_max or room < 0:
+            return listed, False
+        listed.append(label)
+    return listed, True
+
+
+def _all_labels(state: CanvasState) -> Iterator[Record]:
+    for entry in state.live():
+        element = entry.element
+        words = text(element, "originalText") if element["type"] == "text" else ""
+        if element["type"] in FRAMES:
+            words = text(element, "name")
+        if words:
+            fence: Record = {"untrusted": True, "source": SOURCE, "text": cut(words, label_characters_max)}
+            label: Record = {"elementId": element["id"], "text": fence}
+            if element.get("containerId") is not None:
+                label["containerId"] = element["containerId"]
+            yield label
+
+
+def region(state: CanvasState, message: Message, context: Context) -> Decision:
+    """Elements whose box meets or lies in the region, lowest first; a page ends early when it is full."""
+    arguments = parsed(CanvasQueryRegionInput, message)
+    if isinstance(arguments, Refusal):
+        return Decision(arguments)
+    found = seen(state, context)
+    if isinstance(found, Refusal):
+        return Decision(found)
+    head, _ = found
+    seal = _seal(arguments, context)
+    after = _opened(arguments.cursor, seal)
+    if after is None:
+        return Decision(invalid_arguments({"cursor": "is not a cursor of this query; start again without one"}))
+    elements: list[Value] = []
+    room = region_page_bytes_max
+    reply: Record = {"revision": head.revision, "untrusted": True, "source": SOURCE, "elements": elements}
+    last = after
+    for place, entry in _matching(state, arguments, after):
+        size = encoded_bytes(entry.element) + 1
+        if len(elements) == arguments.limit or size > room:
+            reply["nextCursor"] = _cursor(last, seal)
+            break
+        elements.append(entry.element)
+        room -= size
+        last = place
+    return Decision(reply)
+
+
+def _matching(
+    state: CanvasState, arguments: CanvasQueryRegionInput, after: tuple[str, str]
+) -> Iterator[tuple[tuple[str, str], Entry]]:
+    """A scan of every box. The spatial index will answer here instead."""
+    wanted = Box(arguments.x, arguments.y, arguments.x + arguments.width, arguments.y + arguments.height)
+    types = None if arguments.types is None else frozenset(arguments.types)
+    for place in state.in_order():
+        entry = state.entries[place[1]]
+        if place <= after or not (entry.is_live or arguments.includeDeleted):
+            continue
+        if types is not None and entry.element["type"] not in types:
+            continue
+        if wanted.contains(entry.box) if arguments.match == "contains" else wanted.intersects(entry.box):
+            yield place, entry
+
+
+def _seal(arguments: CanvasQueryRegionInput, context: Context) -> str:
+    """Binds a cursor to caller, canvas and query (common 7.3). `limit` may change from page to page."""
+    query = arguments.model_dump(mode="json", exclude={"cursor", "limit", "workspaceId"})
+    bound = [context.principal.label(), str(context.address), query]
+    return hashlib.blake2b(orjson.dumps(bound, option=orjson.OPT_SORT_KEYS), digest_size=9).hexdigest()
+
+
+def _cursor(place: tuple[str, str], seal: str) -> str:
+    """The place in the stacking order of the last element given: new and changed elements do not shift it."""
+    return base64.urlsafe_b64encode(orjson.dumps([seal, *place])).decode().rstrip("=")
+
+
+def _opened(cursor: str | None, seal: str) -> tuple[str, str] | None:
+    """The place after which to go on; None for a cursor that is not of this query."""
+    if cursor is None:
+        return "", ""
+    try:
+        held = orjson.loads(base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
+    except (binascii.Error, ValueError):
+        return None
+    if isinstance(held, list) and len(held) == 3 and held[0] == seal and all(isinstance(part, str) for part in held):
+        return held[1], held[2]
+    return None
+
+
+def export(state: CanvasState, message: Message, context: Context) -> Decision:
+    """The canvas as an .excalidraw file. Deleted elements stay out, as in the editor's own files, unless asked for."""
+    arguments = parsed(Exported, message)
+    if isinstance(arguments, Refusal):
+        return Decision(arguments)
+    found = seen(state, context)
+    if isinstance(found, Refusal):
+        return Decision(found)
+    head, _ = found
+    elements: list[Value] = [
+        state.entries[id_].element
+        for _, id_ in state.in_order()
+        if arguments.includeDeleted or state.entries[id_].is_live
+    ]
+    files: dict[str, Value] = dict(state.files)
+    scene: Record = {
+        "type": "excalidraw",
+        "version": 2,
+        "source": "nexus",
+        "elements": elements,
+        "appState": {"viewBackgroundColor": "#ffffff"},
+        **state.scene,
+        "files": files,
+    }
+    return Decision({"title": head.title, "revision": head.revision, "scene": scene})

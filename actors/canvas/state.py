@@ -1,0 +1,213 @@
+"""One canvas as rows and in memory. Only `apply` changes a state; everything it holds is never changed in place.
+
+| row | holds |
+| --- | --- |
+| head | title, revision, counts, createdBy, times: all that listing needs (canvas 5) |
+| head/role/AGENT | that agent's role |
+| scene | what stands beside the elements in the file: appState, unknown top-level fields |
+| element/KEY | one element, with who changed it last, at which revision, and what its deletion took |
+| file/KEY | one file of the scene (dataURL) |
+| history/REVISION | one revision: who, when, why, and the elements as they were before; kept, not loaded |
+
+KEY is the id itself when it is short and plain, otherwise a digest of it, so that any id fits a row's name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from actors.canvas.geometry import Box, box_of, text
+from actors.decision import Put, RowEffect
+from bus.value import Record, Value
+
+HEAD: Final = "head"
+ROLE: Final = "head/role/"
+SCENE: Final = "scene"
+ELEMENT: Final = "element/"
+FILE: Final = "file/"
+HISTORY: Final = "history/"
+
+_PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is known of a canvas without loading its elements. `created_by` is an agent's id or `person`."""
+
+    title: str
+    revision: int
+    live: int
+    deleted: int
+    created_by: str
+    created_ms: int
+    updated_ms: int
+
+    def to_record(self) -> Record:
+        return {
+            "title": self.title,
+            "revision": self.revision,
+            "live": self.live,
+            "deleted": self.deleted,
+            "createdBy": self.created_by,
+            "createdMs": self.created_ms,
+            "updatedMs": self.updated_ms,
+        }
+
+    @classmethod
+    def from_record(cls, record: Record) -> Head:
+        return cls(
+            title=_text(record["title"]),
+            revision=_whole(record["revision"]),
+            live=_whole(record["live"]),
+            deleted=_whole(record["deleted"]),
+            created_by=_text(record["createdBy"]),
+            created_ms=_whole(record["createdMs"]),
+            updated_ms=_whole(record["updatedMs"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One stored element. `deletion` is there only while it is deleted through a call (see remove.py)."""
+
+    element: Record
+    revision: int
+    by: str
+    what: str
+    deletion: Record | None
+    box: Box
+    """Derived, for region queries; not part of the row."""
+
+    @property
+    def is_live(self) -> bool:
+        return self.element.get("isDeleted") is not True
+
+    def to_record(self) -> Record:
+        record: Record = {"element": self.element, "revision": self.revision, "by": self.by, "what": self.what}
+        if self.deletion is not None:
+            record["deletion"] = self.deletion
+        return record
+
+    @classmethod
+    def from_record(cls, record: Record) -> Entry:
+        element, deletion = _record(record["element"]), record.get("deletion")
+        return cls(
+            element=element,
+            revision=_whole(record["revision"]),
+            by=_text(record["by"]),
+            what=_text(record["what"]),
+            deletion=None if deletion is None else _record(deletion),
+            box=box_of(element),
+        )
+
+
+@dataclass(slots=True)
+class CanvasState:
+    head: Head | None = None
+    """None: there is no such canvas."""
+    roles: dict[str, str] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
+    """By element id, deleted ones too."""
+    files: dict[str, Record] = field(default_factory=dict)
+    """By file id, in the file format's own form."""
+    scene: Record = field(default_factory=dict)
+    _ids_by_row: dict[str, str] = field(default_factory=dict, compare=False)
+    _order: list[tuple[str, str]] = field(default_factory=list, compare=False)
+    _order_is_stale: bool = field(default=False, compare=False)
+
+    def in_order(self) -> list[tuple[str, str]]:
+        """(index, id) of every element, lowest first. Sorted again only after the order changed."""
+        if self._order_is_stale:
+            self._order = sorted((text(entry.element, "index"), id_) for id_, entry in self.entries.items())
+            self._order_is_stale = False
+        return self._order
+
+    def live(self) -> Iterator[Entry]:
+        """Live elements, lowest first."""
+        return (entry for _, id_ in self.in_order() if (entry := self.entries[id_]).is_live)
+
+    def apply(self, effect: RowEffect) -> None:
+        row, value = effect.row, effect.value if isinstance(effect, Put) else None
+        if row == HEAD:
+            self.head = None if value is None else Head.from_record(_record(value))
+        elif row == SCENE:
+            self.scene = {} if value is None else _record(value)
+        elif row.startswith(ROLE):
+            self._apply_role(row.removeprefix(ROLE), value)
+        elif row.startswith(ELEMENT):
+            self._apply_element(row, value)
+        elif row.startswith(FILE):
+            self._apply_file(row, value)
+        elif not row.startswith(HISTORY):
+            raise ValueError(f"a canvas has no row named {row!r}")
+
+    def _apply_role(self, agent_id: str, value: Value) -> None:
+        if value is None:
+            self.roles.pop(agent_id, None)
+        else:
+            self.roles[agent_id] = _text(_record(value)["role"])
+
+    def _apply_element(self, row: str, value: Value) -> None:
+        if value is None:
+            self.entries.pop(self._ids_by_row.pop(row, ""), None)
+            self._order_is_stale = True
+            return
+        entry = Entry.from_record(_record(value))
+        id_ = text(entry.element, "id")
+        before = self.entries.get(id_)
+        self._order_is_stale |= before is None or before.element.get("index") != entry.element.get("index")
+        self._ids_by_row[row] = id_
+        self.entries[id_] = entry
+
+    def _apply_file(self, row: str, value: Value) -> None:
+        if value is None:
+            self.files.pop(self._ids_by_row.pop(row, ""), None)
+            return
+        file = _record(value)
+        self._ids_by_row[row] = text(file, "id")
+        self.files[text(file, "id")] = file
+
+
+def element_row(id_: str) -> str:
+    return ELEMENT + _key(id_)
+
+
+def file_row(id_: str) -> str:
+    return FILE + _key(id_)
+
+
+def role_row(agent_id: str) -> str:
+    return ROLE + agent_id
+
+
+def history_row(revision: int) -> str:
+    """Rows sort as revisions do."""
+    return f"{HISTORY}{revision:016d}"
+
+
+def _key(id_: str) -> str:
+    if _PLAIN_ID.match(id_):
+        return id_
+    return "=" + hashlib.blake2b(id_.encode(), digest_size=20).hexdigest()  # no plain id begins with "="
+
+
+def _text(value: Value) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a stored field should be text")
+    return value
+
+
+def _whole(value: Value) -> int:
+    if not isinstance(value, int):
+        raise TypeError("a stored field should be a whole number")
+    return value
+
+
+def _record(value: Value) -> Record:
+    if not isinstance(value, dict):
+        raise TypeError("a stored value should be a record")
+    return value

@@ -1,0 +1,177 @@
+"""What callers may say to a canvas. Shapes only: what a scene allows is decided by the canvas owner (canvas.md 3, 4).
+
+Numbers here may be infinite (JSON's 1e999 is): a geometry that is not finite is the outcome `rejected`, not a bad
+argument (canvas 3.1). Elements and changes admit unknown fields, which are kept (canvas 4.4).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from bus.limits import elements_per_call_max, region_elements_default, region_elements_max
+from tools.base import Identifier, Model, Name, Reason, ScopedInput
+
+Number = Annotated[int | float, WithJsonSchema({"type": "number"})]
+Color = Annotated[str, Field(max_length=100)]
+ElementType = Literal[
+    "rectangle", "ellipse", "diamond", "text", "line", "arrow", "freedraw", "image", "frame", "magicframe",
+    "embeddable", "iframe",
+]  # fmt: skip
+NOT_YET: Final = ("label", "start", "end")
+"""Parts of the short form that come with canvas_connect_elements."""
+
+_OPEN: Final = ConfigDict(extra="allow", strict=True, allow_inf_nan=True, frozen=True)
+
+
+class ElementFields(Model):
+    """Fields of an Excalidraw element that may be given; others are kept as they are."""
+
+    model_config = _OPEN
+    __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
+
+    x: Number = Field(default=0, description="Left edge; of lines and arrows the first point.")
+    y: Number = Field(default=0, description="Top edge; y grows downwards.")
+    width: Number = 0
+    height: Number = Field(default=0, description="Of text it follows from the text.")
+    angle: Number = Field(default=0, description="Radians, clockwise around the centre.")
+    strokeColor: Color = "#1e1e1e"
+    backgroundColor: Color = "transparent"
+    fillStyle: Literal["hachure", "cross-hatch", "solid", "zigzag"] = "solid"
+    strokeWidth: Number = 2
+    strokeStyle: Literal["solid", "dashed", "dotted"] = "solid"
+    roughness: Number = 1
+    opacity: Number = 100
+    roundness: dict[str, JsonValue] | None = Field(default=None, description='{"type": 3} for round corners.')
+    groupIds: list[Identifier] = Field(default_factory=list, description="Innermost group first.")
+    frameId: Identifier | None = Field(default=None, description="A frame on this canvas.")
+    link: str | None = None
+    locked: bool = False
+    text: str = Field(default="", description="For text: the words, with newlines. Wrapping and size are computed.")
+    fontSize: Number = 20
+    fontFamily: int = 5
+    textAlign: Literal["left", "center", "right"] = "left"
+    verticalAlign: Literal["top", "middle", "bottom"] = "top"
+    points: list[Annotated[list[Number], Field(min_length=2, max_length=2)]] = Field(
+        default_factory=list, description="For line, arrow, freedraw: [x, y] pairs relative to x, y; first [0, 0]."
+    )
+    startArrowhead: str | None = None
+    endArrowhead: str | None = None
+    name: str | None = Field(default=None, description="For frames.")
+    customData: dict[str, JsonValue] | None = None
+
+
+class NewElement(ElementFields):
+    """A full Excalidraw element, or the short form: type, position, size and style."""
+
+    id: Identifier | None = Field(default=None, description="Must be new on this canvas; made when left out.")
+    type: ElementType
+    x: Number
+    y: Number
+
+    @model_validator(mode="after")
+    def _holds_nothing_unsupported(self) -> NewElement:
+        unsupported = [name for name in NOT_YET if name in (self.__pydantic_extra__ or {})]
+        if unsupported:
+            raise PydanticCustomError(
+                "not_yet",
+                "label, start and end are not served yet: give a text with containerId, or an arrow with startBinding",
+            )
+        return self
+
+
+class ElementUpdate(Model):
+    id: Identifier
+    set: ElementFields = Field(
+        description="Fields to change. Not: id, type, version, index, isDeleted, bindings and containers."
+    )
+
+
+class ElementMove(Model):
+    """By dx, dy, or to x, y."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=True, frozen=True)
+
+    id: Identifier
+    dx: Number | None = None
+    dy: Number | None = None
+    x: Number | None = None
+    y: Number | None = None
+
+    @model_validator(mode="after")
+    def _is_one_kind_of_move(self) -> ElementMove:
+        relative = self.dx is not None or self.dy is not None
+        absolute = self.x is not None or self.y is not None
+        if relative == absolute:
+            raise PydanticCustomError("one_kind", "give either dx and dy, or x and y")
+        return self
+
+
+class CanvasTarget(ScopedInput):
+    canvasId: Identifier
+
+
+class CanvasWrite(CanvasTarget):
+    """What every write to an existing canvas carries (canvas 2)."""
+
+    expectedRevision: int = Field(ge=0, description="The revision you last read; an older one is answered `conflict`.")
+    reason: Reason = Field(description="Why, in one line; it stands in the canvas's history.")
+
+
+class CanvasListInput(ScopedInput):
+    cursor: str | None = Field(default=None, max_length=2_000, description="nextCursor of the page before.")
+
+
+class CanvasGetStateInput(CanvasTarget):
+    pass
+
+
+class CanvasQueryRegionInput(CanvasTarget):
+    x: Number
+    y: Number
+    width: Number = Field(ge=0)
+    height: Number = Field(ge=0)
+    match: Literal["intersects", "contains"] = Field(
+        default="intersects", description="`contains`: only elements that lie wholly inside the region."
+    )
+    types: list[Annotated[str, Field(min_length=1, max_length=100)]] | None = Field(
+        default=None, max_length=50, description="Only elements of these types."
+    )
+    includeDeleted: bool = False
+    limit: int = Field(default=region_elements_default, ge=1, le=region_elements_max)
+    cursor: str | None = Field(default=None, max_length=4_000, description="nextCursor of the page before.")
+
+
+class CanvasCreateElementsInput(CanvasWrite):
+    elements: list[NewElement] = Field(min_length=1, max_length=elements_per_call_max)
+
+
+class CanvasUpdateElementsInput(CanvasWrite):
+    updates: list[ElementUpdate] = Field(min_length=1, max_length=elements_per_call_max)
+
+
+class CanvasMoveElementsInput(CanvasWrite):
+    moves: list[ElementMove] = Field(min_length=1, max_length=elements_per_call_max)
+    includeGroup: bool = Field(default=False, description="Also move everything in the same outermost group.")
+
+
+class CanvasElementIdsInput(CanvasWrite):
+    elementIds: list[Identifier] = Field(min_length=1, max_length=elements_per_call_max)
+
+
+class CanvasDeleteElementsInput(CanvasElementIdsInput):
+    pass
+
+
+class CanvasRestoreElementsInput(CanvasElementIdsInput):
+    pass
+
+
+class CanvasCreateInput(ScopedInput):
+    title: Name
+    reason: Reason
+    fromScene: dict[str, JsonValue] | None = Field(
+        default=None, description="The content of an .excalidraw file as a JSON object, at most 4 MiB."
+    )
