@@ -77,7 +77,7 @@ def _refusal(agent: AgentFacts, call: CallFacts) -> Refusal | None:
         if not agent.workspace_id:
             return Refusal(
                 Code.SCOPE_UNRESOLVED,
-                "You are not pinned to a workspace that exists, so nothing can be looked up. Ask the person to pin you.",
+                "You are pinned to no workspace, so there is nothing to look in. Ask the person to pin you to one.",
             )
         if call.workspaceId not in (None, agent.workspace_id):
             return Refusal(

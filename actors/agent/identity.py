@@ -210,7 +210,7 @@ def _visible(state: AgentState, context: Context) -> Head | None:
 
 
 def _identity(head: Head, agent_id: str) -> Record:
-    persona = None if head.persona is None else Fence(source="agent persona", text=head.persona).model_dump()
+    persona = None if not head.persona else Fence(source="agent persona", text=head.persona).model_dump()
     return {
         "agentId": agent_id,
         "name": head.name,
