@@ -163,7 +163,7 @@ class WorkspaceRules:
 
 _OWNER: Final = frozenset({PrincipalKind.OWNER})
 _READERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})
-_TABLE: Final = VerbTable[WorkspaceState](
+_TABLE: Final[VerbTable[WorkspaceState]] = VerbTable(
     {
         "workspace_created": Verb(parsed(WorkspaceCreated, workspace_created), _OWNER),
         "canvas_indexed": Verb(parsed(CanvasIndexed, canvas_indexed), _OWNER),

@@ -108,7 +108,7 @@ def _first_use(head: Head, context: Context) -> tuple[Effect, ...]:
 
 _GATEWAY: Final = frozenset({PrincipalKind.GATEWAY})
 
-VERBS: Final = VerbTable[AgentState](
+VERBS: Final[VerbTable[AgentState]] = VerbTable(
     {
         "authenticate": Verb(parsed(Authenticate, authenticate), _GATEWAY),
         "admit": Verb(parsed(Admit, admit_call), _GATEWAY),

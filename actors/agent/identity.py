@@ -225,7 +225,7 @@ _AGENT: Final = frozenset({PrincipalKind.AGENT})
 _OWNER: Final = frozenset({PrincipalKind.OWNER})
 _READERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})
 
-VERBS: Final = VerbTable[AgentState](
+VERBS: Final[VerbTable[AgentState]] = VerbTable(
     {
         "agent_created": Verb(parsed(AgentCreated, agent_created), _OWNER),
         "agent_removed": Verb(parsed(Nothing, agent_removed), _OWNER),

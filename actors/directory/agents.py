@@ -129,7 +129,7 @@ def _add_refusal(state: DirectoryState, body: AgentAdd) -> Refusal | None:
 
 _PERSON: Final = frozenset({PrincipalKind.PERSON})
 
-VERBS: Final = VerbTable[DirectoryState](
+VERBS: Final[VerbTable[DirectoryState]] = VerbTable(
     {
         "agent_add": Verb(parsed(AgentAdd, agent_add), _PERSON),
         "agent_remove": Verb(parsed(AgentRemove, agent_remove), _PERSON),

@@ -110,7 +110,7 @@ def _add_refusal(state: DirectoryState, body: WorkspaceAdd) -> Refusal | None:
 
 _PERSON: Final = frozenset({PrincipalKind.PERSON})
 
-VERBS: Final = VerbTable[DirectoryState](
+VERBS: Final[VerbTable[DirectoryState]] = VerbTable(
     {
         "workspace_add": Verb(parsed(WorkspaceAdd, workspace_add), _PERSON),
         "workspace_use": Verb(parsed(WorkspaceUse, workspace_use), _PERSON),

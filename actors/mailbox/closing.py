@@ -141,7 +141,7 @@ def _ended(state: MailboxState, news: ThreadChanged, cause: str, context: Contex
 _AGENT: Final = frozenset({PrincipalKind.AGENT})
 _OWNER: Final = frozenset({PrincipalKind.OWNER})
 
-VERBS: Final = VerbTable[MailboxState](
+VERBS: Final[VerbTable[MailboxState]] = VerbTable(
     {
         "agent_reply": Verb(reporting_waiting(parsed(AgentReplyInput, agent_reply)), _AGENT),
         "agent_reject": Verb(reporting_waiting(parsed(AgentRejectInput, agent_reject)), _AGENT),

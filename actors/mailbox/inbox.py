@@ -184,7 +184,7 @@ def _place_after(deliveries: Page[tuple[int, int, str]], places: Places) -> tupl
     return places.delivery if deliveries.last is None else deliveries.last[:2]
 
 
-VERBS: Final = VerbTable[MailboxState](
+VERBS: Final[VerbTable[MailboxState]] = VerbTable(
     {
         "agent_inbox": Verb(reporting_waiting(parsed(AgentInboxInput, agent_inbox)), frozenset({PrincipalKind.AGENT})),
         "mailbox_peek": Verb(parsed(MailboxPeek, mailbox_peek), frozenset({PrincipalKind.PERSON})),

@@ -262,7 +262,7 @@ def _argument_hash(body: AgentTriggerInput) -> str:
 _AGENT: Final = frozenset({PrincipalKind.AGENT})
 _OWNER: Final = frozenset({PrincipalKind.OWNER})
 
-VERBS: Final = VerbTable[MailboxState](
+VERBS: Final[VerbTable[MailboxState]] = VerbTable(
     {
         "agent_trigger": Verb(reporting_waiting(parsed(AgentTriggerInput, agent_trigger)), _AGENT),
         "task_offered": Verb(reporting_waiting(parsed(TaskOffered, task_offered)), _OWNER),
