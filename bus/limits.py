@@ -44,6 +44,8 @@ page_items_max: Final = 200
 agents_per_workspace_max: Final = 200
 workspaces_max: Final = 200
 canvases_per_workspace_max: Final = 1_000
+path_characters_max: Final = 4_096
+grid_columns_default: Final = 2
 
 # Canvas (canvas.md).
 elements_per_call_max: Final = 500
@@ -71,6 +73,14 @@ chain_depth_max: Final = 8
 notification_listed_ms: Final = 24 * 3_600_000
 inbox_items_default: Final = 20
 inbox_items_max: Final = 100
+inbox_deliveries_bytes_max: Final = 136 * 1024
+inbox_notifications_bytes_max: Final = 88 * 1024
+inbox_open_threads_bytes_max: Final = 24 * 1024
+reply_bytes_max: Final = 64 * 1024  # of agent_reply's body, artifacts and usage together
+reply_artifacts_max: Final = 50
+ended_threads_kept_max: Final = 1_000  # of a recipient: what a late close is told
+full_mailbox_retry_seconds: Final = 30
+persona_characters_max: Final = 4_000
 
 # Processes.
 shards_max: Final = 4
@@ -80,6 +90,12 @@ socket_path_bytes_max: Final = 107
 assert request_body_bytes_max > scene_bytes_max > task_envelope_bytes_max
 assert envelope_bytes_max > 2 * person_request_bytes_max > 2 * import_bytes_max
 assert value_depth_max > json_depth_max
+assert task_instructions_bytes_max < task_envelope_bytes_max < inbox_deliveries_bytes_max  # one always fits a page
+assert reply_bytes_max < inbox_notifications_bytes_max
+assert (
+    inbox_deliveries_bytes_max + inbox_notifications_bytes_max + inbox_open_threads_bytes_max
+    <= result_bytes_max - 8 * 1024  # what surrounds the lists
+)
 assert stamp_valid_ms < call_deadline_ms_default
 assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default

@@ -1,0 +1,34 @@
+"""An agent's owner, `agent/-/ID`: identity, credentials, and the admission of its calls.
+
+Invariants: only hashes of tokens are kept; a removed agent has no credential and authenticates nobody; the authority
+version never goes down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from actors.agent import access, identity
+from actors.agent.state import AgentState, apply
+from actors.decision import RowEffect, Verb
+
+
+class AgentRules:
+    @property
+    def kind(self) -> str:
+        return "agent"
+
+    @property
+    def verbs(self) -> Mapping[str, Verb[AgentState]]:
+        return _TABLE.verbs
+
+    def new_state(self) -> AgentState:
+        return AgentState()
+
+    def apply(self, state: AgentState, effect: RowEffect) -> None:
+        apply(state, effect)
+
+
+_TABLE: Final = access.VERBS | identity.VERBS
+RULES: Final = AgentRules()

@@ -1,0 +1,239 @@
+"""What an agent is: made and removed by the directory, read by its workspace, changed by itself.
+
+A new name belongs to the directory to grant: the call stays open as a `claim/<call id>` row until `name_claimed` or
+`name_refused` comes back. The change is all or nothing: persona and color wait with the name.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from actors.agent.state import (
+    DEFAULT_CREDENTIAL,
+    HEAD_ROW,
+    WAITING_ROW,
+    AgentState,
+    Claim,
+    Credential,
+    Head,
+    claim_row,
+    credential_row,
+)
+from actors.decision import (
+    Answer,
+    Context,
+    Decision,
+    Delete,
+    Effect,
+    Event,
+    PrincipalKind,
+    Put,
+    Send,
+    Verb,
+    VerbTable,
+)
+from actors.parsed import DONE, Nothing, parsed, sending_owner
+from bus import address
+from bus.value import Record, Value
+from tools.agent import AgentGetInput, AgentUpdateSelfInput
+from tools.base import Model, Name
+from tools.errors import NOT_FOUND, Refusal, invalid_arguments
+from tools.fence import Fence
+from tools.times import rfc3339
+
+_PALETTE: Final = ("#1971c2", "#2f9e44", "#e8590c", "#9c36b5", "#0c8599", "#e03131", "#f08c00", "#6741d9")
+
+_NAME_TAKEN: Final = invalid_arguments(
+    {"name": "another agent of the workspace has this name; choose one that differs in its letters"}
+)
+
+
+class AgentCreated(Model):
+    name: Name
+    workspaceId: str
+    mode: Literal["auto"]
+    capabilities: list[Literal["mesh"]]
+    tokenHash: Annotated[bytes, Field(min_length=32, max_length=32)]
+
+
+class NameClaimed(Model):
+    callId: str
+    name: str
+
+
+class NameRefused(Model):
+    callId: str
+
+
+class WaitingChanged(Model):
+    count: int = Field(ge=0)
+
+
+def agent_created(state: AgentState, body: AgentCreated, context: Context) -> Decision:
+    sending_owner(context, "app")
+    if state.head is not None:
+        return DONE
+    head = Head(
+        name=body.name,
+        persona=None,
+        kind="agent",
+        color=_PALETTE[context.number("color") % len(_PALETTE)],
+        workspaceId=body.workspaceId,
+        createdAt=context.now_ms,
+        mode=body.mode,
+        capabilities=body.capabilities,
+        ran=False,
+        version=1,
+        removed=False,
+    )
+    credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
+    effects = (
+        Put(HEAD_ROW, head.model_dump()),
+        Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
+    )
+    return Decision({}, effects)
+
+
+def agent_removed(state: AgentState, body: Nothing, context: Context) -> Decision:
+    """Every credential stops working with this commit; what the agent was stays for the records."""
+    sending_owner(context, "app")
+    head = state.living()
+    if head is None:
+        return DONE
+    gone = head.model_copy(update={"removed": True, "version": head.version + 1})
+    facts = Send(address.mailbox(context.address.id), "facts_changed", gone.mailbox_facts(), before_reply=True)
+    credentials = (Delete(credential_row(name)) for name in sorted(state.credentials))
+    return Decision({}, (Put(HEAD_ROW, gone.model_dump()), *credentials, facts))
+
+
+def agent_get(state: AgentState, body: AgentGetInput, context: Context) -> Decision:
+    head = _visible(state, context)
+    if head is None:
+        return Decision(NOT_FOUND)
+    is_self = context.principal.agent_id == context.address.id
+    channels: list[Value] = []
+    return Decision(
+        {**_identity(head, context.address.id), "isSelf": is_self, "channels": channels if is_self else None}
+    )
+
+
+def agent_facts(state: AgentState, body: Nothing, context: Context) -> Decision:
+    """What tiers depend on, for those who may see the agent; the person is told its authority as well."""
+    head = _visible(state, context)
+    if head is None:
+        return Decision(NOT_FOUND)
+    facts: Record = {"agentId": context.address.id, **head.mailbox_facts()}
+    if context.principal.kind is PrincipalKind.PERSON:
+        facts |= {
+            "kind": head.kind,
+            "color": head.color,
+            "persona": head.persona,
+            "createdAt": rfc3339(head.createdAt),
+            "mode": head.mode,
+            "capabilities": [*head.capabilities],
+            "credentials": [*sorted(state.credentials)],
+            "version": head.version,
+            "waiting": state.waiting,
+        }
+    return Decision(facts)
+
+
+def agent_update_self(state: AgentState, body: AgentUpdateSelfInput, context: Context) -> Decision:
+    head = state.living()
+    agent_id = context.address.id
+    if head is None or context.principal.agent_id != agent_id:
+        return Decision(NOT_FOUND)
+    if body.name is None or body.name == head.name:
+        return _changed(head, Claim(name=head.name, persona=body.persona, color=body.color), context)
+    claim = Claim(name=body.name, persona=body.persona, color=body.color)
+    effects = (
+        Put(claim_row(context.call_id), claim.model_dump()),
+        Send(address.DIRECTORY, "claim_name", {"name": body.name, "callId": context.call_id}),
+    )
+    return Decision(None, effects)
+
+
+def name_claimed(state: AgentState, body: NameClaimed, context: Context) -> Decision:
+    sending_owner(context, "app")
+    claim, head = state.claims.get(body.callId), state.head
+    if claim is None or head is None:
+        return DONE
+    change = _changed(head, claim, context)
+    assert change.reply is not None
+    effects: tuple[Effect, ...] = (Delete(claim_row(body.callId)), *change.effects, Answer(body.callId, change.reply))
+    return Decision({}, effects)
+
+
+def name_refused(state: AgentState, body: NameRefused, context: Context) -> Decision:
+    sending_owner(context, "app")
+    if body.callId not in state.claims:
+        return DONE
+    refusal: Refusal = NOT_FOUND if state.living() is None else _NAME_TAKEN
+    return Decision({}, (Delete(claim_row(body.callId)), Answer(body.callId, refusal)))
+
+
+def waiting_changed(state: AgentState, body: WaitingChanged, context: Context) -> Decision:
+    if sending_owner(context, "mailbox").id != context.address.id:
+        raise ValueError("only an agent's own mailbox tells what waits for it")
+    if body.count == state.waiting:
+        return DONE
+    return Decision({}, (Put(WAITING_ROW, body.count),))
+
+
+def _changed(head: Head, claim: Claim, context: Context) -> Decision:
+    """The identity after `claim`, with what of it is new. Nothing new has no effects."""
+    wanted = {"name": claim.name, "persona": claim.persona, "color": claim.color}
+    former = {"name": head.name, "persona": head.persona, "color": head.color}
+    new = {key: value for key, value in wanted.items() if value is not None and value != former[key]}
+    changed = head.model_copy(update=new)
+    agent_id = context.address.id
+    reply: Record = {**_identity(changed, agent_id), "changed": [*new]}
+    if not new:
+        return Decision(reply)
+    effects: list[Effect] = [Put(HEAD_ROW, changed.model_dump())]
+    if "name" in new:
+        # before_reply: the next task that the agent sends carries its new name.
+        facts = changed.mailbox_facts()
+        effects.append(Send(address.mailbox(agent_id), "facts_changed", facts, before_reply=True))
+    effects.append(Event("agent.updated", {"agentId": agent_id, "changed": [*new]}))
+    return Decision(reply, tuple(effects))
+
+
+def _visible(state: AgentState, context: Context) -> Head | None:
+    """The agent if the caller may know of it: an agent of another workspace looks like none (common 3.3)."""
+    head, principal = state.living(), context.principal
+    if head is None or principal.kind is PrincipalKind.PERSON:
+        return head
+    return head if principal.workspace_id == head.workspaceId else None
+
+
+def _identity(head: Head, agent_id: str) -> Record:
+    persona = None if not head.persona else Fence(source="agent persona", text=head.persona).model_dump()
+    return {
+        "agentId": agent_id,
+        "name": head.name,
+        "persona": persona,
+        "kind": head.kind,
+        "color": head.color,
+        "defaultProvider": None,
+    }
+
+
+_AGENT: Final = frozenset({PrincipalKind.AGENT})
+_OWNER: Final = frozenset({PrincipalKind.OWNER})
+_READERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})
+
+VERBS: Final[VerbTable[AgentState]] = VerbTable(
+    {
+        "agent_created": Verb(parsed(AgentCreated, agent_created), _OWNER),
+        "agent_removed": Verb(parsed(Nothing, agent_removed), _OWNER),
+        "name_claimed": Verb(parsed(NameClaimed, name_claimed), _OWNER),
+        "name_refused": Verb(parsed(NameRefused, name_refused), _OWNER),
+        "waiting_changed": Verb(parsed(WaitingChanged, waiting_changed), _OWNER),
+        "agent_facts": Verb(parsed(Nothing, agent_facts), _READERS),
+        "agent_get": Verb(parsed(AgentGetInput, agent_get), _READERS),
+        "agent_update_self": Verb(parsed(AgentUpdateSelfInput, agent_update_self), _AGENT),
+    }
+)

@@ -1,0 +1,91 @@
+"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from actors.decision import Put, RowEffect
+from bus.value import Record
+from tools.base import Model
+
+HEAD_ROW: Final = "head"
+WAITING_ROW: Final = "waiting"
+DEFAULT_CREDENTIAL: Final = "default"
+
+
+def credential_row(name: str) -> str:
+    return f"credential/{name}"
+
+
+def claim_row(call_id: str) -> str:
+    return f"claim/{call_id}"
+
+
+class Head(Model):
+    name: str
+    persona: str | None
+    kind: str
+    color: str
+    workspaceId: str
+    createdAt: int
+    mode: Literal["auto"]
+    capabilities: list[Literal["mesh"]]
+    ran: bool
+    """Whether any credential was ever used (mesh 2.1)."""
+    version: int
+    """Of its authority: raised by whatever revokes or narrows, so that older stamps are known to be old."""
+    removed: bool
+
+    def mailbox_facts(self) -> Record:
+        """What its mailbox decides deliveries by: the body of `facts_changed`."""
+        return {
+            "workspaceId": self.workspaceId,
+            "name": self.name,
+            "mesh": "mesh" in self.capabilities,
+            "ran": self.ran,
+            "revoked": self.removed,
+        }
+
+
+class Credential(Model):
+    hash: bytes
+    createdAt: int
+
+
+class Claim(Model):
+    """A change of identity that waits for the directory to grant its name."""
+
+    name: str
+    persona: str | None
+    color: str | None
+
+
+@dataclass(slots=True)
+class AgentState:
+    head: Head | None = None
+    credentials: dict[str, Credential] = field(default_factory=dict)
+    waiting: int = 0
+    claims: dict[str, Claim] = field(default_factory=dict)
+
+    def living(self) -> Head | None:
+        """The agent, unless it never was or was removed."""
+        return None if self.head is None or self.head.removed else self.head
+
+
+def apply(state: AgentState, effect: RowEffect) -> None:
+    match effect.row.partition("/"), effect:
+        case ("head", _, _), Put(_, value):
+            state.head = Head.model_validate(value)
+        case ("waiting", _, _), Put(_, int() as count):
+            state.waiting = count
+        case ("credential", _, name), Put(_, value):
+            state.credentials[name] = Credential.model_validate(value)
+        case ("credential", _, name), _:
+            state.credentials.pop(name, None)
+        case ("claim", _, call_id), Put(_, value):
+            state.claims[call_id] = Claim.model_validate(value)
+        case ("claim", _, call_id), _:
+            state.claims.pop(call_id, None)
+        case _:
+            raise ValueError("an agent has no such row")

@@ -1,0 +1,34 @@
+"""The directory, `app/-/directory`: the one owner of what must hold across workspaces and agents.
+
+Invariants: names of workspaces are unique, names of agents are unique within their workspace, every agent's workspace
+exists, and once there is a workspace exactly one is active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from actors.decision import RowEffect, Verb
+from actors.directory import agents, workspaces
+from actors.directory.state import DirectoryState, apply
+
+
+class DirectoryRules:
+    @property
+    def kind(self) -> str:
+        return "app"
+
+    @property
+    def verbs(self) -> Mapping[str, Verb[DirectoryState]]:
+        return _TABLE.verbs
+
+    def new_state(self) -> DirectoryState:
+        return DirectoryState()
+
+    def apply(self, state: DirectoryState, effect: RowEffect) -> None:
+        apply(state, effect)
+
+
+_TABLE: Final = workspaces.VERBS | agents.VERBS
+RULES: Final = DirectoryRules()

@@ -1,0 +1,139 @@
+"""Agents in the directory: unique names in a workspace, a bounded number, which of them share a workspace."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from actors.decision import Context, Decision, Delete, Event, PrincipalKind, Put, Send, Verb, VerbTable
+from actors.directory.state import DirectoryState, ListedAgent, agent_row
+from actors.parsed import parsed, sending_owner
+from bus import address
+from bus.limits import agents_per_workspace_max, page_items_max
+from bus.value import Record, Value
+from tools.base import Identifier, Model, Name
+from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
+
+TokenHash = Annotated[bytes, Field(min_length=32, max_length=32)]
+"""The SHA-256 of a token's secret; the secret itself never rides on the bus."""
+
+
+class AgentAdd(Model):
+    agentId: Identifier
+    name: Name
+    workspaceId: Identifier
+    mode: Literal["auto"]
+    capabilities: list[Literal["mesh"]]
+    tokenHash: TokenHash
+
+
+class AgentRemove(Model):
+    agentId: Identifier
+
+
+class AgentsInScope(Model):
+    after: str | None = None
+    limit: int = Field(ge=1, le=page_items_max)
+
+
+class ClaimName(Model):
+    name: Name
+    callId: str
+
+
+def agent_add(state: DirectoryState, body: AgentAdd, context: Context) -> Decision:
+    refusal = _add_refusal(state, body)
+    if refusal is not None:
+        return Decision(refusal)
+    row = ListedAgent(name=body.name, workspaceId=body.workspaceId, createdAt=context.now_ms)
+    created: Record = {
+        "name": body.name,
+        "workspaceId": body.workspaceId,
+        "mode": body.mode,
+        "capabilities": [*body.capabilities],
+        "tokenHash": body.tokenHash,
+    }
+    facts: Record = {
+        "workspaceId": body.workspaceId,
+        "name": body.name,
+        "mesh": "mesh" in body.capabilities,
+        "ran": False,
+        "revoked": False,
+    }
+    # before_reply: the token that the person is now shown works at once, and the mailbox takes tasks.
+    effects = (
+        Put(agent_row(body.agentId), row.model_dump()),
+        Send(address.agent(body.agentId), "agent_created", created, before_reply=True),
+        Send(address.mailbox(body.agentId), "facts_changed", facts, before_reply=True),
+        Event("agent.created", {"agentId": body.agentId, "name": body.name, "workspaceId": body.workspaceId}),
+    )
+    return Decision({"agentId": body.agentId, "name": body.name, "workspaceId": body.workspaceId}, effects)
+
+
+def agent_remove(state: DirectoryState, body: AgentRemove, context: Context) -> Decision:
+    agent = state.agents.get(body.agentId)
+    if agent is None:
+        return Decision(NOT_FOUND)
+    effects = (
+        Delete(agent_row(body.agentId)),
+        Send(address.agent(body.agentId), "agent_removed", {}, before_reply=True),
+        Event("agent.removed", {"agentId": body.agentId, "name": agent.name, "workspaceId": agent.workspaceId}),
+    )
+    return Decision({"agentId": body.agentId, "name": agent.name}, effects)
+
+
+def agents_in_scope(state: DirectoryState, body: AgentsInScope, context: Context) -> Decision:
+    """One page of the agents of the caller's own workspace, in the order of their ids."""
+    following = [
+        agent_id for agent_id in state.agents_of(context.principal.workspace_id) if agent_id > (body.after or "")
+    ]
+    page = following[: body.limit]
+    agents: list[Value] = [{"agentId": agent_id, "name": state.agents[agent_id].name} for agent_id in page]
+    return Decision({"agents": agents, "nextAfter": page[-1] if len(following) > len(page) else None})
+
+
+def claim_name(state: DirectoryState, body: ClaimName, context: Context) -> Decision:
+    """An agent's owner asks for a new name; the answer goes back to it as `name_claimed` or `name_refused`."""
+    sender = sending_owner(context, "agent")
+    agent = state.agents.get(sender.id)
+    holder = None if agent is None else state.agent_named(agent.workspaceId, body.name)
+    if agent is None or holder not in (None, sender.id):
+        return Decision({}, (Send(sender, "name_refused", {"callId": body.callId}),))
+    renamed = agent.model_copy(update={"name": body.name})
+    effects = (
+        Put(agent_row(sender.id), renamed.model_dump()),
+        Send(sender, "name_claimed", {"callId": body.callId, "name": body.name}),
+    )
+    return Decision({}, effects)
+
+
+def _add_refusal(state: DirectoryState, body: AgentAdd) -> Refusal | None:
+    if body.workspaceId not in state.workspaces:
+        return NOT_FOUND
+    if not address.is_id(body.agentId):
+        return invalid_arguments({"agentId": "is not an id that an owner can have"})
+    if body.agentId in state.agents:
+        return Refusal(Code.WRONG_STATE, "An agent with this id exists already. Leave the id to the command.")
+    if state.agent_named(body.workspaceId, body.name) is not None:
+        problem = "another agent of the workspace has this name; choose one that differs in its letters"
+        return invalid_arguments({"name": problem})
+    if len(state.agents_of(body.workspaceId)) >= agents_per_workspace_max:
+        return Refusal(
+            Code.WRONG_STATE,
+            "The workspace has as many agents as it can hold. Remove one first.",
+            details={"limit": agents_per_workspace_max},
+        )
+    return None
+
+
+_PERSON: Final = frozenset({PrincipalKind.PERSON})
+
+VERBS: Final[VerbTable[DirectoryState]] = VerbTable(
+    {
+        "agent_add": Verb(parsed(AgentAdd, agent_add), _PERSON),
+        "agent_remove": Verb(parsed(AgentRemove, agent_remove), _PERSON),
+        "agents_in_scope": Verb(parsed(AgentsInScope, agents_in_scope), frozenset({PrincipalKind.AGENT})),
+        "claim_name": Verb(parsed(ClaimName, claim_name), frozenset({PrincipalKind.OWNER})),
+    }
+)

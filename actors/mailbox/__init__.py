@@ -1,0 +1,34 @@
+"""An agent's mailbox, `mailbox/-/ID`: the tasks sent to it, and the mirror of the tasks it sent.
+
+Invariants: the recipient's mailbox is the authority on a thread; a thread ends exactly once; nothing is queued that
+could not be delivered; a notification never causes another message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from actors.decision import RowEffect, Verb
+from actors.mailbox import closing, inbox, sending
+from actors.mailbox.state import MailboxState, apply
+
+
+class MailboxRules:
+    @property
+    def kind(self) -> str:
+        return "mailbox"
+
+    @property
+    def verbs(self) -> Mapping[str, Verb[MailboxState]]:
+        return _TABLE.verbs
+
+    def new_state(self) -> MailboxState:
+        return MailboxState()
+
+    def apply(self, state: MailboxState, effect: RowEffect) -> None:
+        apply(state, effect)
+
+
+_TABLE: Final = sending.VERBS | inbox.VERBS | closing.VERBS
+RULES: Final = MailboxRules()

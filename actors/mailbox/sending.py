@@ -1,0 +1,272 @@
+"""Sending a task: from the caller's mailbox to the recipient's and back (docs/decisions/0001).
+
+The caller's mailbox checks what only it knows (size, parent thread, depth of the chain), keeps an `offer` row and
+leaves the call open. The recipient's mailbox decides last, by its own facts. Its answer closes the call. Nothing is
+ever queued in hope: what cannot be delivered is refused (mesh 2.2).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Final
+
+from actors.decision import (
+    Answer,
+    Context,
+    Decision,
+    Delete,
+    Effect,
+    Event,
+    PrincipalKind,
+    Put,
+    Send,
+    Verb,
+    VerbTable,
+)
+from actors.mailbox.envelope import task_size_refusal
+from actors.mailbox.keeping import without_old_notices
+from actors.mailbox.state import (
+    Facts,
+    MailboxState,
+    Offer,
+    Received,
+    Sent,
+    offer_row,
+    received_row,
+    sent_row,
+    task_row,
+)
+from actors.mailbox.thread import ENDS
+from actors.mailbox.waiting import reporting_waiting
+from actors.parsed import DONE, parsed, sending_owner
+from bus import address
+from bus.limits import chain_depth_max, full_mailbox_retry_seconds, open_threads_per_recipient_max
+from bus.value import Record
+from tools.agent import AgentTriggerInput, TaskEnvelope
+from tools.base import Model
+from tools.errors import NOT_FOUND, Code, Refusal, unavailable
+from tools.tiers import TierFacts, capability_tier, withheld_records
+
+
+class TaskOffered(Model):
+    threadId: str
+    sender: Facts
+    task: TaskEnvelope
+    depth: int
+
+
+class TaskAccepted(Model):
+    threadId: str
+    recipientName: str
+
+
+class TaskRefused(Model):
+    threadId: str
+    refusal: dict[str, object]
+
+
+def agent_trigger(state: MailboxState, body: AgentTriggerInput, context: Context) -> Decision:
+    facts = state.facts
+    if context.principal.agent_id != context.address.id:
+        return Decision(NOT_FOUND)
+    if facts is None:
+        return Decision(unavailable())
+    key = None if body.idempotencyKey is None else f"{context.principal.workspace_id}/{body.idempotencyKey}"
+    argument_hash = None if key is None else _argument_hash(body)
+    if key is not None and key in state.keys:
+        return _repeated(state, state.keys[key], argument_hash, context)
+    depth = _depth(state, body.task)
+    refusal = task_size_refusal(body.task) or (depth if isinstance(depth, Refusal) else None)
+    if refusal is None:
+        refusal = _recipient_refusal(body.agentId, facts.for_tiers(context.address.id))
+    if refusal is not None or isinstance(depth, Refusal):
+        return Decision(refusal)
+    thread_id = context.new_id("thread")
+    offer = Offer(
+        callIds=[context.call_id],
+        recipientId=body.agentId,
+        title=body.task.title,
+        depth=depth,
+        parentThreadId=body.task.parentThreadId,
+        key=key,
+        argumentHash=argument_hash,
+    )
+    offered: Record = {
+        "threadId": thread_id,
+        "sender": facts.model_dump(),
+        "task": body.task.model_dump(exclude_defaults=True),
+        "depth": depth,
+    }
+    effects: tuple[Effect, ...] = (
+        Put(offer_row(thread_id), offer.model_dump()),
+        Send(address.mailbox(body.agentId), "task_offered", offered),
+        *without_old_notices(state, context.now_ms),
+    )
+    return Decision(None, effects)
+
+
+def task_offered(state: MailboxState, body: TaskOffered, context: Context) -> Decision:
+    """The recipient's side. Safe to repeat: a thread that is here already is accepted again and not queued twice."""
+    sender = sending_owner(context, "mailbox")
+    facts = state.facts
+    if body.threadId in state.received:
+        return Decision({}, (_acceptance(body.threadId, sender, state),))
+    refusal = _delivery_refusal(state, body.sender, sender.id, context)
+    if refusal is not None or facts is None:
+        told: Record = {"threadId": body.threadId, "refusal": (refusal or NOT_FOUND).to_record()}
+        return Decision({}, (Send(sender, "task_refused", told),))
+    received = Received(
+        senderId=sender.id,
+        senderName=body.sender.name,
+        workspaceId=body.sender.workspaceId,
+        title=body.task.title,
+        rank=int(body.task.priority[1]),
+        arrival=state.next_arrival(context.now_ms),
+        depth=body.depth,
+        state="queued",
+        queuedAt=context.now_ms,
+        changedAt=context.now_ms,
+    )
+    queued: Record = {
+        "threadId": body.threadId,
+        "from": sender.id,
+        "to": context.address.id,
+        "workspaceId": received.workspaceId,
+        "priority": body.task.priority,
+    }
+    effects = (
+        Put(received_row(body.threadId), received.model_dump()),
+        Put(task_row(body.threadId), body.task.model_dump(exclude_defaults=True)),
+        _acceptance(body.threadId, sender, state),
+        Event("thread.queued", queued),
+    )
+    return Decision({}, effects)
+
+
+def task_accepted(state: MailboxState, body: TaskAccepted, context: Context) -> Decision:
+    offer = state.offers.get(body.threadId)
+    if offer is None:
+        return DONE
+    sent = Sent(
+        recipientId=offer.recipientId,
+        recipientName=body.recipientName,
+        title=offer.title,
+        depth=offer.depth,
+        parentThreadId=offer.parentThreadId,
+        key=offer.key,
+        argumentHash=offer.argumentHash,
+        state="queued",
+        outcome=None,
+        reason=None,
+        openedAt=context.now_ms,
+        changedAt=context.now_ms,
+        unseen=False,
+    )
+    effects: list[Effect] = [
+        # In this order: the offer's key passes to the sent thread.
+        Delete(offer_row(body.threadId)),
+        Put(sent_row(body.threadId), sent.model_dump()),
+    ]
+    effects.extend(Answer(call_id, _queued(body.threadId)) for call_id in offer.callIds)
+    return Decision({}, tuple(effects))
+
+
+def task_refused(state: MailboxState, body: TaskRefused, context: Context) -> Decision:
+    offer = state.offers.get(body.threadId)
+    if offer is None:
+        return DONE
+    refusal = Refusal.from_record(body.model_dump()["refusal"])
+    answers = (Answer(call_id, refusal) for call_id in offer.callIds)
+    return Decision({}, (Delete(offer_row(body.threadId)), *answers))
+
+
+def _repeated(state: MailboxState, thread_id: str, argument_hash: str | None, context: Context) -> Decision:
+    """A call under a key that was used before: the first answer, or the wait for it, or a mismatch (common 8.2)."""
+    offer, sent = state.offers.get(thread_id), state.sent.get(thread_id)
+    first = offer or sent
+    assert first is not None
+    if first.argumentHash != argument_hash:
+        message = "This idempotency key was used for a different task. Use a new key for a new task."
+        return Decision(Refusal(Code.IDEMPOTENCY_MISMATCH, message))
+    if offer is None:
+        return Decision(_queued(thread_id))
+    if context.call_id in offer.callIds:
+        return Decision(None)
+    joined = offer.model_copy(update={"callIds": [*offer.callIds, context.call_id]})
+    return Decision(None, (Put(offer_row(thread_id), joined.model_dump()),))
+
+
+def _depth(state: MailboxState, task: TaskEnvelope) -> int | Refusal:
+    """Where in a chain the new thread stands: 1 without a parent (mesh 3.3)."""
+    if task.parentThreadId is None:
+        return 1
+    parent = state.received.get(task.parentThreadId)
+    if parent is None:
+        return NOT_FOUND
+    if parent.state in ENDS:
+        message = "The parent thread has ended, so no task can serve it. Leave parentThreadId out or name an open one."
+        return Refusal(Code.THREAD_CLOSED, message, details={"state": parent.state})
+    if parent.depth >= chain_depth_max:
+        message = "The chain of tasks is as deep as it may become. Do this part yourself, or answer what you have."
+        return Refusal(Code.WRONG_STATE, message, details={"limit": chain_depth_max})
+    return parent.depth + 1
+
+
+def _recipient_refusal(recipient_id: str, caller: TierFacts) -> Refusal | None:
+    """What the caller's own mailbox can already say about the recipient."""
+    if not address.is_id(recipient_id):
+        return NOT_FOUND
+    return _withheld_refusal(caller, caller) if recipient_id == caller.agent_id else None
+
+
+def _delivery_refusal(state: MailboxState, caller: Facts, caller_id: str, context: Context) -> Refusal | None:
+    facts = state.facts
+    if facts is None or facts.workspaceId != caller.workspaceId:
+        return NOT_FOUND
+    refusal = _withheld_refusal(caller.for_tiers(caller_id), facts.for_tiers(context.address.id))
+    if refusal is not None:
+        return refusal
+    if len(state.arrivals.items) >= open_threads_per_recipient_max:
+        return Refusal(
+            Code.RATE_LIMITED,
+            "That agent has as many open tasks as a mailbox holds. Try again when it has answered some.",
+            retryable=True,
+            details={"retryAfterSeconds": full_mailbox_retry_seconds, "limit": open_threads_per_recipient_max},
+        )
+    return None
+
+
+def _withheld_refusal(caller: TierFacts, callee: TierFacts) -> Refusal | None:
+    tier, withheld = capability_tier(caller, callee)
+    if tier == "deliver":
+        return None
+    message = "A task cannot be delivered to that agent now, so it was not queued. The reasons are given."
+    return Refusal(Code.DELIVERY_WITHHELD, message, details={"withheld": withheld_records(withheld)})
+
+
+def _acceptance(thread_id: str, sender: address.Address, state: MailboxState) -> Send:
+    name = "" if state.facts is None else state.facts.name
+    return Send(sender, "task_accepted", {"threadId": thread_id, "recipientName": name})
+
+
+def _queued(thread_id: str) -> Record:
+    return {"threadId": thread_id, "state": "queued"}
+
+
+def _argument_hash(body: AgentTriggerInput) -> str:
+    arguments = {"agentId": body.agentId, "task": body.task.model_dump()}
+    return hashlib.sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()
+
+
+_AGENT: Final = frozenset({PrincipalKind.AGENT})
+_OWNER: Final = frozenset({PrincipalKind.OWNER})
+
+VERBS: Final[VerbTable[MailboxState]] = VerbTable(
+    {
+        "agent_trigger": Verb(reporting_waiting(parsed(AgentTriggerInput, agent_trigger)), _AGENT),
+        "task_offered": Verb(reporting_waiting(parsed(TaskOffered, task_offered)), _OWNER),
+        "task_accepted": Verb(parsed(TaskAccepted, task_accepted), _OWNER),
+        "task_refused": Verb(parsed(TaskRefused, task_refused), _OWNER),
+    }
+)

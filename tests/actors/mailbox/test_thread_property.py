@@ -1,0 +1,126 @@
+"""Whatever agents do and however messages cross: every thread ends at most once, both sides agree once it is quiet,
+and a restart would build the same state (mesh 4.2, common 8.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+
+from actors.mailbox.thread import ENDS
+from bus import address
+from bus.address import DIRECTORY
+from bus.value import Record
+from tests.support.bench import PERSON, agent
+from tests.support.exchange import Home
+from tools.errors import Code, Refusal
+
+AGENTS = ("a1", "a2", "a3")
+agents = st.sampled_from(AGENTS)
+
+
+class Threads(RuleBasedStateMachine):
+    calls = Bundle("calls")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = Home()
+        self.home.add_workspace("w1")
+        for agent_id in AGENTS:
+            self.home.add_agent(agent_id)
+        self.closes: list[tuple[str, str]] = []
+        """(call id, thread id) of every reply and rejection."""
+        self.removed: set[str] = set()
+
+    def _begin(self, agent_id: str, verb: str, body: Record) -> str:
+        return self.home.begin(address.mailbox(agent_id), verb, body, agent(agent_id, "w1"))
+
+    @rule(target=calls, caller=agents, callee=agents, priority=st.sampled_from(["p1", "p3"]), keyed=st.booleans())
+    def trigger(self, caller: str, callee: str, priority: str, keyed: bool) -> str:
+        body: Record = {
+            "agentId": callee,
+            "task": {"title": "Count", "instructions": "Count the beans.", "priority": priority},
+            "idempotencyKey": f"{callee}-{priority}" if keyed else None,
+        }
+        return self._begin(caller, "agent_trigger", body)
+
+    @rule(agent_id=agents, limit=st.integers(1, 3))
+    def read(self, agent_id: str, limit: int) -> None:
+        self._begin(agent_id, "agent_inbox", {"limit": limit})
+
+    @rule(call=calls, agent_id=agents, outcome=st.sampled_from(["completed", "partial", "failed", "reject"]))
+    def close(self, call: str, agent_id: str, outcome: str) -> None:
+        answer = self.home.answers.get(call)
+        if not isinstance(answer, dict):
+            return
+        thread_id = str(answer["threadId"])
+        if outcome == "reject":
+            close = self._begin(agent_id, "agent_reject", {"threadId": thread_id, "reason": "No."})
+        else:
+            close = self._begin(agent_id, "agent_reply", {"threadId": thread_id, "outcome": outcome, "body": "7"})
+        self.closes.append((close, thread_id))
+
+    @rule(agent_id=agents)
+    def remove(self, agent_id: str) -> None:
+        if agent_id in self.removed or len(self.removed) == 2:
+            return
+        self.removed.add(agent_id)
+        self.home.begin(DIRECTORY, "agent_remove", {"agentId": agent_id}, PERSON)
+
+    @rule(choice=st.integers(0, 50), repeat=st.booleans())
+    def deliver(self, choice: int, repeat: bool) -> None:
+        """One message of any stream moves; offers may arrive more than once."""
+        streams = self.home.waiting_streams
+        if not streams:
+            return
+        stream = streams[choice % len(streams)]
+        is_offer = self.home.streams[stream][0].send.verb == "task_offered"
+        self.home.step(stream, repeat=repeat and is_offer)
+
+    @rule(milliseconds=st.sampled_from([1, 1_000]))
+    def wait(self, milliseconds: int) -> None:
+        self.home.clock.advance(milliseconds)
+
+    @rule(target=calls)
+    def settle(self) -> object:
+        self.home.settle()
+        self._both_sides_agree()
+        return multiple()
+
+    @invariant()
+    def a_restart_would_change_nothing(self) -> None:
+        self.home.assert_reloads()
+
+    @invariant()
+    def every_thread_ended_at_most_once(self) -> None:
+        ended = Counter(
+            event.data["threadId"] for event in self.home.events if event.type.removeprefix("thread.") in ENDS
+        )
+        assert all(count == 1 for count in ended.values()), ended
+        won = Counter(thread for close, thread in self.closes if isinstance(self.home.answers.get(close), dict))
+        assert all(count == 1 for count in won.values()), won
+
+    def _both_sides_agree(self) -> None:
+        boxes = {agent_id: self.home.bench(address.mailbox(agent_id)).state for agent_id in AGENTS}
+        for agent_id, box in boxes.items():
+            assert box.offers == {}, "no call stays open"
+            assert self.home.waiting(agent_id) == box.waiting
+            for thread_id, sent in box.sent.items():
+                received = boxes[sent.recipientId].received[thread_id]
+                assert (received.state, received.senderId) == (sent.state, agent_id)
+            for thread_id, received in box.received.items():
+                assert thread_id in boxes[received.senderId].sent, "nothing is queued that nobody was told of"
+                assert (thread_id in box.tasks) == (received.state not in ENDS)
+        for answer in self.home.answers.values():
+            if isinstance(answer, Refusal):
+                assert answer.code not in (Code.INTERNAL, Code.INVALID_ARGUMENTS), answer
+
+    def teardown(self) -> None:
+        self.home.settle()
+        self._both_sides_agree()
+
+
+TestThreads = Threads.TestCase
+TestThreads.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -1,0 +1,172 @@
+"""Carries messages between owners in memory, so that a flow over several owners is tested inline.
+
+Order is promised from one owner to another and not between streams, as in the outbox; a test may choose which stream
+moves next. Owners come into being with their first message, as they do in a host.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from actors import agent, directory, mailbox, workspace
+from actors.decision import Answer, Event, Principal, Rules, Send
+from bus.address import DIRECTORY, Address
+from bus.clock import ManualClock
+from bus.value import Record, Value
+from tests.support import bench
+from tests.support.bench import GATEWAY, PERSON, OwnerBench
+from tools.errors import Refusal
+
+RULES: Mapping[str, Rules[Any]] = {
+    "app": directory.RULES,
+    "workspace": workspace.RULES,
+    "agent": agent.RULES,
+    "mailbox": mailbox.RULES,
+}
+
+
+@dataclass(frozen=True)
+class Parcel:
+    message_id: str
+    sender: Address
+    send: Send
+
+
+class Exchange:
+    """`answers` maps a call's id to its reply, once it has one."""
+
+    def __init__(self, clock: ManualClock | None = None) -> None:
+        self.clock = clock or ManualClock()
+        self.benches: dict[Address, OwnerBench[Any]] = {}
+        self.streams: dict[tuple[Address, Address], deque[Parcel]] = {}
+        self.answers: dict[str, Record | Refusal] = {}
+        self.events: list[Event] = []
+
+    def bench(self, address: Address) -> OwnerBench[Any]:
+        if address not in self.benches:
+            self.benches[address] = OwnerBench(RULES[address.kind], address, self.clock)
+        return self.benches[address]
+
+    def begin(self, to: Address, verb: str, body: Record, principal: Principal) -> str:
+        """Let the owner decide the call, deliver nothing yet; answers the call's id."""
+        call_id = self.clock.new_id()
+        reply = self.bench(to).send(verb, body, principal, call_id)
+        if reply is not None:
+            self.answers[call_id] = reply
+        self._collect(self.bench(to))
+        return call_id
+
+    def call(self, to: Address, verb: str, body: Record, principal: Principal) -> Record | Refusal:
+        """A whole call: decided, everything that it caused delivered, answered."""
+        call_id = self.begin(to, verb, body, principal)
+        self.settle()
+        return self.answers[call_id]
+
+    def ok(self, to: Address, verb: str, body: Record, principal: Principal) -> Record:
+        reply = self.call(to, verb, body, principal)
+        assert not isinstance(reply, Refusal), reply
+        return reply
+
+    def refused(self, to: Address, verb: str, body: Record, principal: Principal) -> Refusal:
+        reply = self.call(to, verb, body, principal)
+        assert isinstance(reply, Refusal), reply
+        return reply
+
+    @property
+    def waiting_streams(self) -> list[tuple[Address, Address]]:
+        return sorted((stream for stream, parcels in self.streams.items() if parcels), key=str)
+
+    def step(self, stream: tuple[Address, Address], *, repeat: bool = False) -> None:
+        """Deliver the first message of a stream; with `repeat` leave it there, so that it is delivered again."""
+        parcel = self.streams[stream][0]
+        if not repeat:
+            self.streams[stream].popleft()
+        target = self.bench(parcel.send.to)
+        target.send(parcel.send.verb, parcel.send.body, bench.owner(parcel.sender), parcel.message_id)
+        self._collect(target)
+
+    def settle(self) -> None:
+        """Deliver until nothing is on its way. Fails the test if messages cause messages without end."""
+        for _ in range(10_000):
+            waiting = self.waiting_streams
+            if not waiting:
+                return
+            self.step(waiting[0])
+        raise AssertionError("the exchange does not become quiet")
+
+    def _collect(self, source: OwnerBench[Any]) -> None:
+        for send in source.sent:
+            parcel = Parcel(self.clock.new_id(), source.address, send)
+            self.streams.setdefault((source.address, send.to), deque()).append(parcel)
+        for answer in source.answers:
+            self._answer(answer)
+        self.events.extend(source.events)
+        source.sent.clear()
+        source.answers.clear()
+        source.events.clear()
+
+    def _answer(self, answer: Answer) -> None:
+        assert answer.call_id not in self.answers, "a call is answered once"
+        self.answers[answer.call_id] = answer.reply
+
+
+TOKEN_HASH = bytes(range(32))
+
+
+class Home(Exchange):
+    """An exchange with short ways to say what the tests of the mesh say often."""
+
+    def add_workspace(self, workspace_id: str = "w1", name: str | None = None) -> Record:
+        body: Record = {"workspaceId": workspace_id, "name": name or f"Workspace {workspace_id}"}
+        return self.ok(DIRECTORY, "workspace_add", body, PERSON)
+
+    def add_agent(
+        self, agent_id: str, workspace_id: str = "w1", *, mesh: bool = True, ran: bool = True, name: str | None = None
+    ) -> None:
+        body: Record = {
+            "agentId": agent_id,
+            "name": name or f"Agent {agent_id}",
+            "workspaceId": workspace_id,
+            "mode": "auto",
+            "capabilities": ["mesh"] if mesh else [],
+            "tokenHash": TOKEN_HASH,
+        }
+        self.ok(DIRECTORY, "agent_add", body, PERSON)
+        if ran:
+            self.ok(Address("agent", "-", agent_id), "authenticate", {"tokenHash": TOKEN_HASH}, GATEWAY)
+
+    def as_agent(self, agent_id: str) -> Principal:
+        head = self.bench(Address("agent", "-", agent_id)).state.head
+        assert head is not None
+        return bench.agent(agent_id, head.workspaceId)
+
+    def trigger(self, caller: str, callee: str, **task: Value) -> Record | Refusal:
+        body: Record = {"agentId": callee, "task": {"title": "Count", "instructions": "Count the beans.", **task}}
+        return self.call(Address("mailbox", "-", caller), "agent_trigger", body, self.as_agent(caller))
+
+    def triggered(self, caller: str, callee: str, **task: Value) -> str:
+        """The thread id of a task that was queued."""
+        reply = self.trigger(caller, callee, **task)
+        assert not isinstance(reply, Refusal), reply
+        assert reply["state"] == "queued"
+        return str(reply["threadId"])
+
+    def inbox(self, agent_id: str, **arguments: Value) -> Record:
+        return self.ok(Address("mailbox", "-", agent_id), "agent_inbox", arguments, self.as_agent(agent_id))
+
+    def mailbox_call(self, agent_id: str, verb: str, **arguments: Value) -> Record | Refusal:
+        return self.call(Address("mailbox", "-", agent_id), verb, arguments, self.as_agent(agent_id))
+
+    def waiting(self, agent_id: str) -> int:
+        """What the agent's owner would answer with admission."""
+        count = self.bench(Address("agent", "-", agent_id)).state.waiting
+        assert isinstance(count, int)
+        return count
+
+    def assert_reloads(self) -> None:
+        """Every owner's state is what its rows alone would build."""
+        for address, owner in self.benches.items():
+            assert owner.reloaded() == owner.state, f"{address} differs after a reload"
