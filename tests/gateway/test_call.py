@@ -92,7 +92,7 @@ async def test_bad_arguments_are_refused_before_anything_that_admission_could_sa
 @in_loop
 async def test_what_admission_refuses_is_answered_and_not_sent() -> None:
     async with GatewayBench() as bench:
-        refusal = Refusal(Code.APPROVAL_REQUIRED, "The person must approve this.", details={"approvalId": "agent/-/a/1"})
+        refusal = Refusal(Code.APPROVAL_REQUIRED, "Ask the person.", details={"approvalId": "agent/-/a/1"})
         bench.caller.on("admit", admission(refusal=refusal.to_record(), stamp=None))
         assert error_of(await bench.call("canvas_remove", CANVAS)) == refusal.to_record()
         assert bench.caller.sent_of("canvas_remove") == []
