@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from tools.tiers import TierFacts, capability_tier, withheld_records
-
 from bus import address
 from bus.limits import page_items_default
 from bus.value import Record
@@ -18,6 +16,7 @@ from nexus.gateway.cursor import CursorSeal
 from nexus.gateway.reading import OwnerRefused, Reading
 from tools.base import Route, Tool
 from tools.errors import Code, Refusal, invalid_arguments
+from tools.tiers import TierFacts, capability_tier, withheld_records
 
 _SCOPE_UNRESOLVED: Final = Refusal(
     Code.SCOPE_UNRESOLVED, "Your workspace does not exist any more. Ask the person to pin you to another one."
