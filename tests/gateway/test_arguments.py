@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bus.value import Record
 from nexus.gateway.arguments import Arguments, check_arguments
 from tests.support.gateway_bench import CanvasInput, tool
 from tools.base import Route
@@ -23,7 +24,7 @@ def problems(arguments: dict[str, Any]) -> dict[str, str]:
 
 
 def test_arguments_that_fit_are_passed_on_as_they_were_given() -> None:
-    given = {"canvasId": "c", "elements": [{"x": 1.5}, {"x": 2, "note": None}]}
+    given: Record = {"canvasId": "c", "elements": [{"x": 1.5}, {"x": 2, "note": None}]}
     assert check_arguments(TOOL, given, {}) == Arguments(given)
 
 

@@ -25,7 +25,14 @@ class Sent:
     stamp: Record | None
 
 
-Scripted: TypeAlias = Record | Refusal | DeadlinePassed | Exception
+@dataclass(frozen=True, slots=True)
+class Error:
+    """An error record as it stands, for codes that no `Refusal` can have."""
+
+    record: Record
+
+
+Scripted: TypeAlias = Record | Refusal | Error | DeadlinePassed | Exception
 """A record is a success; a refusal is answered as one; an exception is raised to whoever called."""
 
 Answerer: TypeAlias = Callable[[Sent], Scripted | Awaitable[Scripted]]
@@ -63,6 +70,8 @@ class ScriptedCaller:
         match answer:
             case Exception():
                 raise answer
+            case Error(record):
+                return Reply(call_id, None, record)
             case Refusal():
                 return Reply(call_id, None, answer.to_record())
             case _:
