@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Final
 
 import typer
@@ -131,11 +130,7 @@ def event_line(event: Record) -> str:
 
 def main() -> None:
     """The script `nexus-bus`."""
-    try:
-        app()
-    except BrokenPipeError:  # `nexus-bus tail | head`
-        sys.stderr.close()
-        sys.exit(0)
+    app()
 
 
 if __name__ == "__main__":

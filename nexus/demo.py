@@ -12,11 +12,9 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 from bus.value import Record, Value
@@ -29,6 +27,7 @@ return_seconds_max: Final = 30.0
 look_every_seconds: Final = 0.2
 told_events: Final = 200
 interrupted_exit_code: Final = 130
+_STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 _SHAPES: Final[list[Value]] = ["rectangle", "ellipse", "diamond"]
 _EXPECTED_EVENTS: Final = ("canvas.imported", "agent.created", "canvas.changed", "thread.completed")
 
@@ -37,17 +36,12 @@ def run(file: Path | None, *, keep: bool) -> int:
     """Tell the demo on `file`, or on the scene that comes with NEXUS; answers the exit code."""
     runtime = DemoRuntime()
     try:
-        with _terminated_as_interrupted():
-            asyncio.run(_Demo(runtime, file).tell())
-    except (StepFailed, ToolRefused) as failed:
-        print_line(f"   FAILED: {escape(str(failed))}", to_stderr=True)
-        return exit_codes.REFUSED
-    except KeyboardInterrupt:
-        print_line("   interrupted", to_stderr=True)
+        asyncio.run(_until_told_to_stop(_Demo(runtime, file)))
+    except asyncio.CancelledError:
+        print_line("    interrupted", to_stderr=True)
         return interrupted_exit_code
-    except BaseExceptionGroup as group:
-        # The MCP client runs in task groups, which wrap what ends them.
-        print_line(f"   FAILED: {escape(str(_first_of(group)))}", to_stderr=True)
+    except Exception as failed:  # noqa: BLE001 - whatever stops the story is a step that did not hold
+        print_line(f"    FAILED: {_reason(failed)}", to_stderr=True)
         return exit_codes.REFUSED
     finally:
         _end(runtime, keep)
@@ -335,31 +329,29 @@ def _integer(record: Record, field: str) -> int:
     return value if isinstance(value, int) else -1
 
 
-def _first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    first = group.exceptions[0]
-    return _first_of(first) if isinstance(first, BaseExceptionGroup) else first
+def _reason(failed: Exception) -> str:
+    """In words; the MCP client runs in task groups, which wrap what ends them."""
+    while isinstance(failed, ExceptionGroup):
+        failed = failed.exceptions[0]
+    kind = "" if isinstance(failed, StepFailed | ToolRefused) else f"{type(failed).__name__}: "
+    return escape(f"{kind}{failed}")
 
 
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the demo as Ctrl-C does, so that NEXUS is stopped and the home removed."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        signal.raise_signal(signal.SIGINT)
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
+async def _until_told_to_stop(demo: _Demo) -> None:
+    """Tell the story; Ctrl-C and SIGTERM cancel it, so that NEXUS is stopped and the home removed."""
+    story = asyncio.ensure_future(demo.tell())
+    for number in _STOPPING:
+        asyncio.get_running_loop().add_signal_handler(number, story.cancel)
+    await story
 
 
 def _end(runtime: DemoRuntime, keep: bool) -> None:
     """Stop NEXUS and clean up, not to be broken off by another Ctrl-C half-way."""
-    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    previous = {number: signal.signal(number, signal.SIG_IGN) for number in _STOPPING}
     try:
         print_line("Stopping NEXUS.")
         runtime.stop(keep=keep)
         print_line(f"The home is kept: {escape(str(runtime.home))}" if keep else "The temporary home is removed.")
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

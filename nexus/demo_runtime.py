@@ -35,7 +35,13 @@ class DemoRuntime:
         self.url = ""
 
     async def start(self) -> None:
-        ready = await self.command("up", "--detach", "--port", "0")
+        starting = asyncio.ensure_future(self.command("up", "--detach", "--port", "0"))
+        try:
+            ready = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # A NEXUS that is half started would not hear `down`: let it come up first.
+            await asyncio.wait((starting,), timeout=command_seconds_max)
+            raise
         self.url = str(ready.get("url", ""))
         if not self.url:
             raise StepFailed("`nexus up --json` did not say where it listens.")
@@ -92,6 +98,7 @@ class DemoRuntime:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C in the terminal is for the demo, which ends them itself
         )
         try:
             printed, said = await asyncio.wait_for(process.communicate(), command_seconds_max)
@@ -121,6 +128,7 @@ class DemoAgentProcess:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C in the terminal is for the demo, which ends them itself
         )
         return cls(process)
 

@@ -195,24 +195,23 @@ async def _newest_of(owners: Owners, shard: int, count: int) -> tuple[list[Recor
         start = after
         events: list[Record] = []
         while True:
-            page, after = await _events(owners, shard, after, wait_ms=0)
+            page, reached = await _events(owners, shard, after, wait_ms=0)
             events = [*events, *page][-max(count, 1) :]
-            if not page:
+            if reached <= after:
                 break
+            after = reached
         if len(events) >= count or start == 0:
             return events, after
         span *= 8
 
 
 async def _events(owners: Owners, shard: int, after: int, *, wait_ms: int) -> tuple[list[Record], int]:
-    """A page of events and where to go on. A full page goes on behind its own last event."""
+    """A page of events and where to go on: behind its last one, since a page may be cut anywhere before `last`."""
     body: Record = {"after": after, "limit": events_per_page, "waitMs": wait_ms}
     answer = await owners.read(address.host(shard), "events", body, within_ms=wait_ms + follow_grace_ms)
     page = [{"shard": shard, **event} for event in records(answer, "events")]
-    if page:
-        last_seen = max(_number(event, "sequence") for event in page)
-        return page, last_seen if len(page) >= events_per_page else max(last_seen, _number(answer, "last"))
-    return page, max(after, _number(answer, "last"))
+    seen = [_number(event, "sequence") for event in page] or [_number(answer, "last")]
+    return page, max(after, *seen)
 
 
 def _in_order(event: Record) -> EventOrder:
