@@ -12,7 +12,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Final, NoReturn
 
@@ -119,7 +119,9 @@ class ForegroundReporter:
         say_progress(text)
 
     def ready(self, running: Running) -> None:
-        print_started(running.url, str(running.home), self._as_json, running.record(), "Ctrl-C stops it.")
+        # Whoever read the output may have gone after its first line: NEXUS goes on.
+        with suppress(BrokenPipeError):
+            print_started(running.url, str(running.home), self._as_json, running.record(), "Ctrl-C stops it.")
 
 
 def print_started(url: str, home: str, as_json: bool, record: dict[str, object], ending: str) -> None:

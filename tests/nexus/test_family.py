@@ -31,6 +31,9 @@ class FakeProcess:
     def kill(self) -> None:
         self.asked.append("kill")
 
+    def await_end(self) -> None:
+        self.asked.append("await")
+
 
 class World:
     """A family, its processes in the order they were started, and the time."""
@@ -171,6 +174,13 @@ def test_who_does_not_stop_in_its_grace_is_killed_once() -> None:
     world.pass_ms(1)
     world.pass_ms(1)
     assert world.last("gateway").asked == ["stop", "kill"]
+
+
+def test_after_a_failure_of_the_supervisor_every_child_is_killed_and_awaited() -> None:
+    world = World().all_ready()
+    world.last("shard-0").ended = True
+    world.family.end_by_force()
+    assert {tuple(process.asked) for process in world.started} == {("kill", "await")}
 
 
 def test_nothing_is_started_while_stopping() -> None:

@@ -22,6 +22,9 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
+# On a quiet machine it takes a fifth of a second.
+restart_seconds_max = 3.0
+
 
 @pytest.fixture
 def nexus(tmp_path: Path) -> Iterator[Nexus]:
@@ -132,7 +135,7 @@ def test_a_killed_child_is_back_at_once_and_the_port_stays(nexus: Nexus, name: s
     os.kill(before[name], signal.SIGKILL)
     killed = time.monotonic()
     eventually(lambda: nexus.report(name)["pid"] != before[name], what="the restart")
-    assert time.monotonic() - killed < 1.5
+    assert time.monotonic() - killed < restart_seconds_max
     after = eventually(lambda: found if len(found := nexus.processes()) == len(before) else None)
     assert after[name] != before[name]
     assert {key: pid for key, pid in after.items() if key != name} == {
@@ -200,6 +203,8 @@ def foreground(nexus: Nexus, *arguments: str) -> Iterator[subprocess.Popen[str]]
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_the_foreground_one_quietly(nexus: Nexus, number: signal.Signals) -> None:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("the tests themselves run under nohup")
     with foreground(nexus) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline()]

@@ -104,6 +104,12 @@ def end_by_force(nexus: Nexus) -> None:
 
 def is_alive(pid: int) -> bool:
     """Whether the process runs; one that has ended and is only not yet awaited by anyone does not."""
+    stat = Path(f"/proc/{pid}/stat")
+    if sys.platform == "linux":
+        try:
+            return stat.read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+        except (FileNotFoundError, ProcessLookupError):
+            return False
     done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return bool(done.stdout.strip()) and not done.stdout.strip().startswith("Z")
 
