@@ -17,10 +17,10 @@ check: $(VENV)/.installed-dev  ## format, lint, types, imports, fast tests
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
-	@$(BIN)/python -m pytest -m "not processes"
+	@$(BIN)/python -m pytest --ignore tests/benchmarks -m "not processes"
 
 test: $(VENV)/.installed-dev  ## every test, real processes too
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --ignore tests/benchmarks
 
 bench: $(VENV)/.installed-bench  ## the benchmarks; prints their figures
 	@$(BIN)/python -m tests.benchmarks

@@ -150,4 +150,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    main()
+    # Not `main()` of this module, which is called `__main__` now: the bodies import `nexus.children`, and there must be
+    # one GatewaySockets, not two.
+    from nexus.children import main as main_of_package
+
+    main_of_package()

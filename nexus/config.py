@@ -147,13 +147,22 @@ def shards_for(cores: int) -> int:
     return 1 if cores < _cores_for_two_shards else min(shards_max, cores // 4)
 
 
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 def create_home(path: Path, *, cores: int) -> Home:
     """Make what is missing of the home at `path` and open it. Sets the umask to 077. Raises HomeRefused."""
     os.umask(0o077)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _create_home(path, cores)
     except OSError as error:
         raise HomeRefused(f"The home {path} cannot be made: {error.strerror}. Choose another with --home.") from None
+
+
+def _create_home(path: Path, cores: int) -> Home:
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
     _refuse_unless_private(path, stat.S_ISDIR, "folder")
     _refuse_foreign_content(path)
     for name in _FOLDERS:
@@ -225,7 +234,7 @@ def _first_config(shards: int) -> str:
 def _read_settings(file: Path) -> Settings:
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise HomeRefused(f"{file} cannot be read: {error}. Correct it and try again.") from None
     home_id, port, shards = table.get("home_id"), table.get("port", PORT_DEFAULT), table.get("shards")
     if not isinstance(home_id, str) or not home_id:

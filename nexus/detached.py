@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nexus import exit_codes
-from nexus.config import create_home
+from nexus.config import create_home, usable_cores
 from nexus.spawn import open_log, spawn_supervisor
 from nexus.supervisor import REFUSALS, Running, exit_code_of, supervise
 
@@ -35,7 +35,7 @@ def start_detached(
 
     Raises HomeRefused.
     """
-    home = create_home(path, cores=os.cpu_count() or 1)
+    home = create_home(path, cores=usable_cores())
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as lines:
         try:

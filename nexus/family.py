@@ -30,7 +30,7 @@ class ChildPlan:
 
 
 class ChildProcess(Protocol):
-    """A started child. Nothing here blocks."""
+    """A started child. Nothing here blocks but `await_end`."""
 
     @property
     def pid(self) -> int: ...
@@ -47,6 +47,10 @@ class ChildProcess(Protocol):
 
     def kill(self) -> None:
         """End it by force."""
+        ...
+
+    def await_end(self) -> None:
+        """Wait for the end of one that was killed."""
         ...
 
 
@@ -95,6 +99,14 @@ class Family:
     def stop(self) -> None:
         """Begin to stop: no more starts; `advance` then stops stage by stage, the last first."""
         self._stopping = True
+
+    def end_by_force(self) -> None:
+        """Kill every child and wait for its end: when the supervisor itself has failed."""
+        alive = [child.process for child in self._children if child.process is not None]
+        for process in alive:
+            process.kill()
+        for process in alive:
+            process.await_end()
 
     def advance(self, now_ms: int) -> None:
         """Take in what has happened and do what is due."""

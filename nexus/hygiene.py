@@ -41,7 +41,7 @@ def die_with(supervisor_pid: int) -> None:
         os._exit(1)
 
 
-def watch_pipe(descriptor: int, on_end: Callable[[], None]) -> threading.Thread:
+def watch_pipe(descriptor: int, on_end: Callable[[], None], grace_ms: int = child_stop_grace_ms) -> threading.Thread:
     """Call `on_end` from another thread when the pipe reads end of file; then end the process if it outlasts its grace.
 
     The supervisor closes the pipe to stop a child, and the kernel closes it when the supervisor is killed.
@@ -52,7 +52,7 @@ def watch_pipe(descriptor: int, on_end: Callable[[], None]) -> threading.Thread:
             pass
         on_end()
         # Waits for the process to end; only a process that ignores the end is still here afterwards.
-        threading.Event().wait(child_stop_grace_ms / 1000)
+        threading.Event().wait(grace_ms / 1000)
         os._exit(1)
 
     thread = threading.Thread(target=watch, name="supervisor-watch", daemon=True)

@@ -12,7 +12,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Final, NoReturn
 
@@ -65,44 +65,48 @@ def register(app: typer.Typer, command: Sequence[str] = COMMAND) -> None:
                 refuse(result.text, result.exit_code, as_json)
             print_started(str(result["url"]), str(result["home"]), as_json, result, "Stop it with: nexus down")
 
-    @app.command()
-    def down(home: HomeOption = None, as_json: JsonOption = False) -> None:
-        """Stop NEXUS on this home and wait until no process of it is left."""
-        with mistakes_explained(as_json):
-            opened = open_home(home_path(home, os.environ))
-            stopped = stop_and_wait(opened)
-            if as_json:
-                print_json({"home": str(opened.path), "stopped": stopped})
-            else:
-                typer.echo(f"NEXUS on {opened.path} has stopped.")
+    app.command()(down)
+    app.command()(status)
+    app.command()(doctor)
 
-    @app.command()
-    def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
-        """Show the address and the processes of a running NEXUS; exit code 3 if none runs on this home."""
-        with mistakes_explained(as_json):
-            opened = open_home(home_path(home, os.environ))
-            answer = ask(opened, "status")
-            if as_json:
-                print_json({"url": answer["url"], "home": str(opened.path), "processes": answer["processes"]})
-                return
-            typer.echo(f"NEXUS runs on {opened.path}\nMCP address: {answer['url']}")
-            for process in processes_of(answer):
-                typer.echo(f"  {process['role']:<11} {process['name']:<12} {process['pid']}")
-            if not answer["isReady"]:
-                typer.echo("Some processes are starting.")
 
-    @app.command()
-    def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
-        """Look for what could keep NEXUS from running well, and say what it protects against."""
-        checks = examine(home_path(home, os.environ))
-        is_healthy = not any(check.outcome is Outcome.PROBLEM for check in checks)
+def down(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Stop NEXUS on this home and wait until no process of it is left."""
+    with mistakes_explained(as_json):
+        opened = open_home(home_path(home, os.environ))
+        stopped = stop_and_wait(opened)
         if as_json:
-            print_json({"healthy": is_healthy, "checks": [check.record() for check in checks], "promise": PROMISE})
+            print_json({"home": str(opened.path), "stopped": stopped})
         else:
-            for check in checks:
-                typer.echo(f"{check.outcome:<8} {check.name}: {check.text}")
-            typer.echo("\n" + "\n".join(PROMISE))
-        raise typer.Exit(exit_codes.OK if is_healthy else exit_codes.UNHEALTHY)
+            typer.echo(f"NEXUS on {opened.path} has stopped.")
+
+
+def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Show the address and the processes of a running NEXUS; exit code 3 if none runs on this home."""
+    with mistakes_explained(as_json):
+        opened = open_home(home_path(home, os.environ))
+        answer = ask(opened, "status")
+        if as_json:
+            print_json({"url": answer["url"], "home": str(opened.path), "processes": answer["processes"]})
+            return
+        typer.echo(f"NEXUS runs on {opened.path}\nMCP address: {answer['url']}")
+        for process in processes_of(answer):
+            typer.echo(f"  {process['role']:<11} {process['name']:<12} {process['pid']}")
+        if not answer["isReady"]:
+            typer.echo("Some processes are starting.")
+
+
+def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
+    """Look for what could keep NEXUS from running well, and say what it protects against."""
+    checks = examine(home_path(home, os.environ))
+    is_healthy = not any(check.outcome is Outcome.PROBLEM for check in checks)
+    if as_json:
+        print_json({"healthy": is_healthy, "checks": [check.record() for check in checks], "promise": PROMISE})
+    else:
+        for check in checks:
+            typer.echo(f"{check.outcome:<8} {check.name}: {check.text}")
+        typer.echo("\n" + "\n".join(PROMISE))
+    raise typer.Exit(exit_codes.OK if is_healthy else exit_codes.UNHEALTHY)
 
 
 class ForegroundReporter:
@@ -115,7 +119,9 @@ class ForegroundReporter:
         say_progress(text)
 
     def ready(self, running: Running) -> None:
-        print_started(running.url, str(running.home), self._as_json, running.record(), "Ctrl-C stops it.")
+        # Whoever read the output may have gone after its first line: NEXUS goes on.
+        with suppress(BrokenPipeError):
+            print_started(running.url, str(running.home), self._as_json, running.record(), "Ctrl-C stops it.")
 
 
 def print_started(url: str, home: str, as_json: bool, record: dict[str, object], ending: str) -> None:

@@ -71,6 +71,9 @@ class SpawnedChild:
     def kill(self) -> None:
         self._process.kill()
 
+    def await_end(self) -> None:
+        self._process.wait()
+
     def _close_pipe(self) -> None:
         if self._process.stdin is not None:
             self._process.stdin.close()

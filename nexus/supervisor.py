@@ -22,7 +22,7 @@ from typing import Final, Protocol
 
 from bus.limits import takeover_wait_ms
 from nexus import exit_codes
-from nexus.config import Home, HomeRefused, create_home, prepare_sockets, remove_sockets
+from nexus.config import Home, HomeRefused, create_home, prepare_sockets, remove_sockets, usable_cores
 from nexus.control import line_bytes_max, supervisor_answers
 from nexus.family import ChildPlan, ChildProcess, Family
 from nexus.home_lock import AlreadyRunning, ChildrenLinger, HomeLock
@@ -84,7 +84,7 @@ def supervise(path: Path, port: int | None, command: Sequence[str], reporter: Re
     `port` overrides the home's for this run; 0 takes any free one. Raises one of REFUSALS when it cannot start.
     """
     harden()
-    home = create_home(path, cores=os.cpu_count() or 1)
+    home = create_home(path, cores=usable_cores())
     lock = HomeLock(
         home,
         wait_ms=takeover_wait_ms,
@@ -166,17 +166,25 @@ class Supervisor:
     def run(self) -> None:
         """Raises StartFailed after everything has stopped again."""
         with self._selector, woken_by_signals(self._selector, self._family.stop):
-            while not self._family.is_gone:
-                self._family.advance(_now_ms())
-                if self._family.failure is not None:
-                    self._family.stop()
-                self._tell()
-                for key, _ in self._selector.select(self._wait_seconds()):
-                    key.data()
+            try:
+                self._turn_until_gone()
+            except BaseException:
+                # A defect of ours. No child may outlive the locks, which are released next.
+                self._family.end_by_force()
+                raise
             self._control.close()
         if self._family.failure is not None:
             log = self._home.logs / f"{self._family.failure}.log"
             raise StartFailed(f"The process {self._family.failure} ended before it was ready. Its log says why: {log}")
+
+    def _turn_until_gone(self) -> None:
+        while not self._family.is_gone:
+            self._family.advance(_now_ms())
+            if self._family.failure is not None:
+                self._family.stop()
+            self._tell()
+            for key, _ in self._selector.select(self._wait_seconds()):
+                key.data()
 
     def _spawn(self, plan: ChildPlan) -> ChildProcess:
         child = spawn_child(self._home, plan, self._command)
@@ -291,10 +299,11 @@ def woken_by_signals(selector: selectors.BaseSelector, stop: Callable[[], None])
     reading.setblocking(False)
     writing.setblocking(False)
     previous_wakeup = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
-    previous = {
-        number: signal.signal(number, lambda _signal, _frame: stop())
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    }
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    # Under nohup it is ignored, and must stay so.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    previous = {number: signal.signal(number, lambda _signal, _frame: stop()) for number in numbers}
     previous[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _signal, _frame: None)
     selector.register(reading, selectors.EVENT_READ, lambda: reading.recv(4096))
     try:

@@ -1,0 +1,1 @@
+"""Tests of nexus: processes and commands."""

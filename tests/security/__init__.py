@@ -1,0 +1,1 @@
+"""The attacks of contract/security.md, one test each."""

@@ -1,0 +1,67 @@
+"""What `nexus doctor` finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nexus.config import Home, create_home
+from nexus.doctor import Check, Outcome, check_file_system, check_port, examine, file_system_of
+from nexus.sockets import listen_on_port, port_of
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+40 22 0:40 / /mnt/share rw - nfs4 server:/export rw
+41 22 0:41 / /mnt/share\\040two rw - ext4 /dev/sdb rw
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return create_home(tmp_path / "home", cores=1)
+
+
+def found(checks: list[Check], name: str) -> Check:
+    return next(check for check in checks if check.name == name)
+
+
+def test_a_good_home_has_no_problem(home: Home) -> None:
+    checks = examine(home.path)
+    assert not [check for check in checks if check.outcome is Outcome.PROBLEM]
+    assert {"python", "home", "lock", "port", "sockets", "file system", "disk"} <= {check.name for check in checks}
+
+
+def test_a_missing_home_is_no_problem_and_says_what_next(tmp_path: Path) -> None:
+    check = found(examine(tmp_path / "deep" / "none"), "home")
+    assert check.outcome is Outcome.WARNING
+    assert "nexus up" in check.text
+
+
+def test_a_file_that_others_can_read_is_a_problem(home: Home) -> None:
+    leaked = home.artifacts / "blob"
+    leaked.touch()
+    leaked.chmod(0o644)
+    check = found(examine(home.path), "home")
+    assert check.outcome is Outcome.PROBLEM
+    assert str(leaked) in check.text
+
+
+def test_a_taken_port_is_a_warning() -> None:
+    with listen_on_port(0) as listening:
+        assert check_port(port_of(listening)).outcome is Outcome.WARNING
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/srv/home", "ext4"), ("/mnt/share/home", "nfs4"), ("/mnt/share two/home", "ext4")]
+)
+def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path, path: str, kind: str) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(MOUNTS)
+    assert file_system_of(Path(path), mounts) == kind
+    wanted = Outcome.WARNING if kind == "nfs4" else Outcome.GOOD
+    assert check_file_system(Path(path), mounts).outcome is wanted
+
+
+def test_without_a_mount_table_nothing_is_claimed(tmp_path: Path) -> None:
+    assert file_system_of(tmp_path, tmp_path / "none") is None
