@@ -82,10 +82,20 @@ class Ending:
 
 
 def product_bodies() -> Bodies:
-    """The bodies of the product. Imported here, so that tests bring their own and start in milliseconds."""
-    from nexus.app import run_gateway, run_shard_host
+    """The bodies of the product. Each imports its own parts only when it runs: a shard host that was killed is back
+    a second sooner without the gateway's."""
 
-    return Bodies(run_shard_host, run_gateway)
+    def shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
+        from nexus.shard_process import run_shard_host
+
+        run_shard_host(home, shard, ready, ended)
+
+    def gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: Ended) -> None:
+        from nexus.gateway_process import run_gateway
+
+        run_gateway(home, sockets, ready, ended)
+
+    return Bodies(shard_host, gateway)
 
 
 def run(arguments: Sequence[str], bodies: Callable[[], Bodies], command: Sequence[str]) -> int:

@@ -1,0 +1,89 @@
+"""The gateway as a process: the composition root that builds it from concrete parts.
+
+One event loop on the main thread until it is told to end; the sockets that it serves were opened by the supervisor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import nullcontext
+
+import uvicorn
+import uvloop
+
+from bus.client import BusClient
+from bus.clock import SystemClock
+from bus.envelope import LinkClass
+from bus.link import Identity
+from bus.wire_zmq import ZmqWire
+from nexus.children import Ended, GatewaySockets, Ready
+from nexus.config import Home
+from nexus.event_loop import nonce, told_to_end
+from nexus.gateway.asgi import Gateway
+from nexus.gateway.person_port import PersonPort
+from nexus.logs import configure_logs
+from tools.catalogue import TOOLS
+
+
+def run_gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: Ended) -> None:
+    """Be the gateway of `home` on sockets that listen already, until told to end."""
+    configure_logs()
+    uvloop.run(_gateway(home, sockets, ready, ended))
+
+
+async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: Ended) -> None:
+    loop = asyncio.get_running_loop()
+    stop = told_to_end(loop, ended)
+    clock = SystemClock()
+    wire = ZmqWire(loop)
+    incarnation = clock.new_id()
+
+    def client(link_class: LinkClass) -> BusClient:
+        hosts = [home.shard_socket(shard) for shard in range(home.settings.shards)]
+        identity = Identity(link_class, link_class.value, incarnation, home.key())
+        return BusClient(wire, hosts, identity, clock=clock, scheduler=loop, nonce=nonce)
+
+    agents, person = client(LinkClass.GATEWAY), client(LinkClass.PERSON)
+    gateway = Gateway(agents, clock, TOOLS, sockets.port)
+    person_server = await PersonPort(person, clock, home.settings.shards).serve(sockets.person)
+    server = _HttpServer(gateway, ready)
+    serving = asyncio.ensure_future(server.serve(sockets=[sockets.mcp_tcp, sockets.mcp_unix]))
+    done, _ = await asyncio.wait((serving, stop), return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await serving
+    person_server.close()
+    agents.close()
+    person.close()
+    wire.close()
+    if stop not in done:
+        raise SystemExit("the HTTP server ended by itself")
+
+
+class _HttpServer(uvicorn.Server):
+    """uvicorn on sockets that are open already, saying when it serves; signals are the process's own affair."""
+
+    def __init__(self, gateway: Gateway, ready: Ready) -> None:
+        super().__init__(
+            uvicorn.Config(
+                gateway.asgi_app,
+                http="httptools",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                timeout_keep_alive=75,
+                timeout_graceful_shutdown=2,
+                proxy_headers=False,
+            )
+        )
+        self._ready = ready
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        await super().startup(sockets)  # type: ignore[arg-type]
+        if self.started:
+            self._ready()
+
+    def capture_signals(self) -> nullcontext[None]:  # type: ignore[override]
+        return nullcontext()
