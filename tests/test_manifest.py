@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tools.catalogue import TOOLS
 
 from tests.manifest import CODES_NOT_BUILT, NOT_BUILT, RULES
+from tools.catalogue import TOOLS
 from tools.errors import Code
 
 ROOT: Final = Path(__file__).parent.parent

@@ -15,7 +15,8 @@ def test_a_cursor_opens_to_the_place_it_was_sealed_at(after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "bound_to", [("canvas_list", "b", "w"), ("canvas_list", "a", "v"), ("agent_list_peers", "a", "w"), ("canvas_lista", "w")]
+    "bound_to",
+    [("canvas_list", "b", "w"), ("canvas_list", "a", "v"), ("agent_list_peers", "a", "w"), ("canvas_lista", "w")],
 )
 def test_a_cursor_of_another_agent_scope_or_tool_is_refused(bound_to: tuple[str, ...]) -> None:
     assert SEAL.opened(SEAL.sealed("x", "canvas_list", "a", "w"), *bound_to) is None

@@ -23,7 +23,18 @@ def test_a_token_is_an_agent_id_and_the_hash_of_a_secret_that_may_hold_underscor
 
 @pytest.mark.parametrize(
     "token",
-    ["", "nx_", "nx_a", "nx_a_", "nx__secret", "ny_a_secret", "nx_a b_secret", "nx_-_secret", "nx_a_se cret", TOKEN + "\n"],
+    [
+        "",
+        "nx_",
+        "nx_a",
+        "nx_a_",
+        "nx__secret",
+        "ny_a_secret",
+        "nx_a b_secret",
+        "nx_-_secret",
+        "nx_a_se cret",
+        TOKEN + "\n",
+    ],
 )
 def test_what_has_not_the_form_of_a_token_is_none(token: str) -> None:
     assert parse_token(token) is None
