@@ -1,5 +1,5 @@
 """Puts a shard host together from its parts. Everything that differs between a process, a test and the simulation
-(store, wire, threads, clock) is an argument; `nexus/app.py` chooses for processes."""
+(store, wire, threads, clock) is an argument; `nexus/shard_process.py` chooses for processes."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from bus.envelope import (
     Pong,
     Rejected,
     Reply,
+    Resend,
     Welcome,
 )
 from bus.limits import envelope_bytes_max, string_bytes_max, value_depth_max
@@ -173,10 +174,12 @@ def _to_array(envelope: Envelope) -> list[Value]:
             return [8, shard, incarnation, proof]
         case Rejected(reason):
             return [9, reason]
-        case Ping():
-            return [10]
-        case Pong():
-            return [11]
+        case Ping(session, sent, heard):
+            return [10, session, sent, heard]
+        case Pong(session, sent, heard):
+            return [11, session, sent, heard]
+        case Resend(session, first):
+            return [12, session, first]
 
 
 def _text(value: Value) -> str:
@@ -236,6 +239,7 @@ _READERS: Final[Mapping[int, Callable[[list[Value]], Envelope]]] = {
     7: _hello,
     8: lambda a: Welcome(_number(a[0]), _text(a[1]), _bytes(a[2])),
     9: lambda a: Rejected(_text(a[0])),
-    10: lambda a: Ping(),
-    11: lambda a: Pong(),
+    10: lambda a: Ping(_bytes(a[0]), _number(a[1]), _number(a[2])),
+    11: lambda a: Pong(_bytes(a[0]), _number(a[1]), _number(a[2])),
+    12: lambda a: Resend(_bytes(a[0]), _number(a[1])),
 }

@@ -119,14 +119,34 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Sent through the event loop of the client, so that a stuck loop counts as silence."""
+    """The client's heartbeat, sent through its event loop, so that a stuck loop counts as silence.
+
+    `sent` is the number of the last frame that its end has sent in this session, `heard` the last that it has taken.
+    """
+
+    session: bytes
+    sent: int
+    heard: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pong:
-    pass
+    """The host's answer, with the same numbers of its own."""
+
+    session: bytes
+    sent: int
+    heard: int
 
 
-Envelope: TypeAlias = (
-    Call | Reply | Parcel | Acknowledgement | Knock | Challenge | Hello | Welcome | Rejected | Ping | Pong
-)
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """Frames from number `first` on are missing."""
+
+    session: bytes
+    first: int
+
+
+Control: TypeAlias = Knock | Challenge | Hello | Welcome | Rejected | Ping | Pong | Resend
+"""Travels outside the numbered frames: handshake, heartbeats, and what mends gaps."""
+
+Envelope: TypeAlias = Call | Reply | Parcel | Acknowledgement | Control

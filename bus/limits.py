@@ -22,6 +22,7 @@ stamp_valid_ms: Final = 5_000  # ARCHITECTURE, Admission
 before_reply_wait_ms: Final = 5_000
 link_heartbeat_ms: Final = 250
 link_silence_ms_max: Final = 5_000
+link_frames_unheard_max: Final = 20_000
 owner_idle_ms: Final = 30_000
 owner_sweep_ms: Final = 5_000
 inspection_wait_ms_max: Final = 20_000

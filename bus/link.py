@@ -7,8 +7,9 @@ The handshake, client | host:
               |  <- Welcome(shard, incarnation, proof over the client's nonce), or Rejected
 
 A host answers anything else from a peer that it does not know with a Challenge, so a client whose host was restarted
-finds out at its next heartbeat and introduces itself again. Silence for `link_silence_ms_max` closes a link at either
-end. All envelopes of one loop turn to one peer leave as one frame. Proofs are keyed digests with the home's key.
+finds out at its next heartbeat and introduces itself again; each handshake begins a new session (bus/session.py), named
+by the client's nonce. Silence for `link_silence_ms_max` closes a link at either end. Proofs are keyed digests with the
+home's key.
 
 Everything here runs on the event loop's thread.
 """
@@ -27,7 +28,7 @@ from typing import Final
 import structlog
 
 from bus.clock import Clock
-from bus.codec import Undecodable, decode_frame, encode_envelope, encode_frame, join_frame, pack
+from bus.codec import Undecodable, pack
 from bus.envelope import (
     Challenge,
     Envelope,
@@ -37,9 +38,11 @@ from bus.envelope import (
     Ping,
     Pong,
     Rejected,
+    Resend,
     Welcome,
 )
 from bus.limits import link_heartbeat_ms, link_silence_ms_max
+from bus.session import SESSION_BYTES, Session, control_frame, read_frame
 from bus.value import Value
 from bus.wire import Scheduler, Timer, Wire
 
@@ -62,26 +65,6 @@ def _welcome_proof(key: bytes, nonce: bytes, shard: int, incarnation: str) -> by
     return _proof(key, "welcome", nonce, shard, incarnation)
 
 
-class Outbound:
-    """Gathers the envelopes of one loop turn into one frame."""
-
-    def __init__(self, scheduler: Scheduler, send: Callable[[bytes], bool]) -> None:
-        self._scheduler = scheduler
-        self._send = send
-        self._gathered: list[bytes] = []
-
-    def add(self, envelope: Envelope) -> None:
-        """Raises Unencodable, at once and for this envelope alone."""
-        self._gathered.append(encode_envelope(envelope))
-        if len(self._gathered) == 1:
-            self._scheduler.call_soon(self.flush)
-
-    def flush(self) -> None:
-        gathered, self._gathered = self._gathered, []
-        if gathered:
-            self._send(join_frame(gathered))
-
-
 @dataclass(slots=True)
 class Peer:
     """A client that proved who it is."""
@@ -90,7 +73,7 @@ class Peer:
     link_class: LinkClass
     name: str
     incarnation: str
-    outbound: Outbound
+    session: Session
     heard_ms: int
 
 
@@ -127,7 +110,7 @@ class LinkServer:
 
         Raises Unencodable.
         """
-        peer.outbound.add(envelope)
+        peer.session.add(envelope)
 
     def peers(self, link_class: LinkClass) -> list[Peer]:
         return [peer for peer in self._peers.values() if peer.link_class is link_class]
@@ -135,31 +118,41 @@ class LinkServer:
     def close(self) -> None:
         self._timer.cancel()
         for peer in self._peers.values():
-            peer.outbound.flush()
+            peer.session.flush()
         self._listener.close()
 
     def _frame(self, route: bytes, frame: bytes) -> None:
+        peer = self._peers.get(route)
         try:
-            envelopes = decode_frame(frame)
+            read = read_frame(frame)
+            envelopes = read if isinstance(read, list) else peer.session.take(read) if peer is not None else ()
         except Undecodable:
             _log.warning("frame_refused", shard=self._shard, bytes=len(frame))
             return
+        if peer is None and not isinstance(read, list):
+            self._challenge(route)
         for envelope in envelopes:
-            self._envelope(route, envelope)
+            self._envelope(route, envelope, is_control=isinstance(read, list))
 
-    def _envelope(self, route: bytes, envelope: Envelope) -> None:
+    def _envelope(self, route: bytes, envelope: Envelope, is_control: bool) -> None:
         peer = self._peers.get(route)
         match envelope:
-            case Knock():
+            case Knock() if is_control:
                 self._challenge(route)
-            case Hello():
+            case Hello() if is_control:
                 self._introduce(route, envelope)
             case _ if peer is None:
                 self._challenge(route)
-            case Ping():
+            case Ping(session, sent, heard) if session != peer.session.id:
+                self._challenge(route)
+            case Ping(session, sent, heard):
                 peer.heard_ms = self._clock.now_ms()
-                peer.outbound.add(Pong())
-            case _:
+                peer.session.heartbeat(session, sent, heard)
+                mine = peer.session
+                self._listener.send(route, control_frame(Pong(mine.id, mine.sent, mine.heard)))
+            case Resend(session, first):
+                peer.session.resend(session, first)
+            case _ if not is_control:
                 peer.heard_ms = self._clock.now_ms()
                 self._received(peer, envelope)
 
@@ -168,7 +161,7 @@ class LinkServer:
         self._challenges[route] = nonce
         if len(self._challenges) > _STRANGERS_MAX:
             self._challenges.popitem(last=False)
-        self._listener.send(route, encode_frame([Challenge(nonce)]))
+        self._listener.send(route, control_frame(Challenge(nonce)))
 
     def _introduce(self, route: bytes, hello: Hello) -> None:
         challenge = self._challenges.pop(route, None)
@@ -181,20 +174,28 @@ class LinkServer:
         if hello.protocol != PROTOCOL:
             self._reject(route, "the other process speaks another protocol version")
             return
-        outbound = Outbound(self._scheduler, lambda frame: self._listener.send(route, frame))
-        peer = Peer(route, hello.link_class, hello.name, hello.incarnation, outbound, self._clock.now_ms())
-        self._peers[route] = peer
+        session = Session(
+            hello.nonce[:SESSION_BYTES],
+            self._scheduler,
+            lambda frame: self._listener.send(route, frame),
+            over=lambda: self._forget(route),
+        )
+        self._peers[route] = Peer(route, hello.link_class, hello.name, hello.incarnation, session, self._clock.now_ms())
         proof = _welcome_proof(self._key, hello.nonce, self._shard, self._incarnation)
-        outbound.add(Welcome(self._shard, self._incarnation, proof))
+        self._listener.send(route, control_frame(Welcome(self._shard, self._incarnation, proof)))
+
+    def _forget(self, route: bytes) -> None:
+        """The next thing that the client sends is answered with a Challenge."""
+        self._peers.pop(route, None)
 
     def _reject(self, route: bytes, reason: str) -> None:
         _log.warning("hello_rejected", shard=self._shard, reason=reason)
-        self._listener.send(route, encode_frame([Rejected(reason)]))
+        self._listener.send(route, control_frame(Rejected(reason)))
 
     def _forget_silent(self) -> None:
         oldest = self._clock.now_ms() - link_silence_ms_max
         for route in [route for route, peer in self._peers.items() if peer.heard_ms < oldest]:
-            del self._peers[route]
+            self._forget(route)
         self._timer = self._scheduler.call_later(link_silence_ms_max / 1000, self._forget_silent)
 
 
@@ -250,7 +251,7 @@ class LinkClient:
         self._nonce = b""
         self._heard_ms = clock.now_ms()
         self._connection = wire.connect(path, self._frame)
-        self._outbound = Outbound(scheduler, self._connection.send)
+        self._session = self._new_session(b"")
         self._timer: Timer = scheduler.call_later(0, self._beat)
 
     @property
@@ -261,39 +262,53 @@ class LinkClient:
         """False, and nothing sent, while the link is not open. Raises Unencodable."""
         if self._state is not LinkState.OPEN:
             return False
-        self._outbound.add(envelope)
+        self._session.add(envelope)
         return True
 
     def close(self) -> None:
         self._timer.cancel()
+        self._session.flush()
         self._connection.close()
+
+    def _new_session(self, session: bytes) -> Session:
+        return Session(session, self._scheduler, self._connection.send, over=self._start_over)
+
+    def _start_over(self) -> None:
+        self._state = LinkState.KNOCKING
 
     def _beat(self) -> None:
         if self._state is LinkState.OPEN and self._clock.now_ms() - self._heard_ms > link_silence_ms_max:
-            self._state = LinkState.KNOCKING
-        self._outbound.add(Ping() if self._state is LinkState.OPEN else Knock())
+            self._start_over()
+        mine = self._session
+        is_open = self._state is LinkState.OPEN
+        self._connection.send(control_frame(Ping(mine.id, mine.sent, mine.heard) if is_open else Knock()))
         self._timer = self._scheduler.call_later(link_heartbeat_ms / 1000, self._beat)
 
     def _frame(self, frame: bytes) -> None:
+        self._heard_ms = self._clock.now_ms()
         try:
-            envelopes = decode_frame(frame)
+            read = read_frame(frame)
+            if isinstance(read, list):
+                for envelope in read:
+                    self._control(envelope)
+            elif self._state is LinkState.OPEN:
+                for envelope in self._session.take(read):
+                    self._received(envelope)
         except Undecodable:
             _log.warning("frame_refused", bytes=len(frame))
-            return
-        self._heard_ms = self._clock.now_ms()
-        for envelope in envelopes:
-            self._envelope(envelope)
 
-    def _envelope(self, envelope: Envelope) -> None:
+    def _control(self, envelope: Envelope) -> None:
         match envelope:
-            case Pong():
-                return
+            case Pong(session, sent, heard):
+                self._session.heartbeat(session, sent, heard)
+            case Resend(session, first):
+                self._session.resend(session, first)
             case Challenge() | Welcome() | Rejected():
                 following = TRANSITIONS.get((self._state, type(envelope)))
                 if following is not None:
                     self._shake(envelope, following)
-            case _ if self._state is LinkState.OPEN:
-                self._received(envelope)
+            case _:
+                _log.warning("envelope_ignored", kind=type(envelope).__name__)
 
     def _shake(self, envelope: Challenge | Welcome | Rejected, following: LinkState) -> None:
         match envelope:
@@ -303,6 +318,7 @@ class LinkClient:
             case Welcome(shard, incarnation, proof):
                 if hmac.compare_digest(proof, _welcome_proof(self._identity.key, self._nonce, shard, incarnation)):
                     self._state = following
+                    self._session = self._new_session(self._nonce[:SESSION_BYTES])
                     self._welcomed(envelope)
             case Rejected(reason):
                 self._state = following
@@ -313,4 +329,5 @@ class LinkClient:
         me = self._identity
         unsigned = Hello(me.link_class, me.name, PROTOCOL, me.incarnation, self._nonce, b"")
         proof = _hello_proof(me.key, challenge, unsigned)
-        self._outbound.add(Hello(me.link_class, me.name, PROTOCOL, me.incarnation, self._nonce, proof))
+        hello = Hello(me.link_class, me.name, PROTOCOL, me.incarnation, self._nonce, proof)
+        self._connection.send(control_frame(hello))

@@ -27,9 +27,11 @@ from bus.envelope import (
     LinkClass,
     Mark,
     Parcel,
+    Ping,
     Pong,
     Rejected,
     Reply,
+    Resend,
     Welcome,
 )
 from bus.value import Value
@@ -46,7 +48,9 @@ ENVELOPES: list[Envelope] = [
     Hello(LinkClass.GATEWAY, "g", 1, "i", b"n", b"p"),
     Welcome(0, "i", b"p"),
     Rejected("why"),
-    Pong(),
+    Ping(b"s" * 8, 3, 2),
+    Pong(b"s" * 8, 3, 2),
+    Resend(b"s" * 8, 2),
 ]
 
 plain = st.recursive(

@@ -121,7 +121,7 @@ def test_a_call_from_a_stranger_is_answered_with_a_challenge_and_not_heard() -> 
         rig.server()
         frames: list[bytes] = []
         connection = rig.wire.connect(PATH, frames.append)
-        connection.send(encode_frame([call()]))
+        connection.send(b"C" + encode_frame([call()]))
         await until(lambda: bool(frames))
         assert rig.heard == []
 
@@ -136,7 +136,7 @@ def test_a_recorded_hello_opens_no_second_link() -> None:
         hello = Hello(LinkClass.PERSON, "person", 1, "i", b"n", b"p" * 32)
         frames: list[bytes] = []
         connection = rig.wire.connect(PATH, frames.append)
-        connection.send(encode_frame([hello, call()]))
+        connection.send(b"C" + encode_frame([hello, call()]))
         await until(lambda: bool(frames))
         assert rig.heard == []
 
