@@ -10,13 +10,15 @@ from typing import Final
 
 import pytest
 
-from tests.manifest import CODES_NOT_BUILT, NOT_BUILT, RULES
+from tests.manifest import CODES_NOT_BUILT, NOT_BUILT, PARTLY_BUILT, RULES
 from tools.catalogue import TOOLS
 from tools.errors import Code
 
 ROOT: Final = Path(__file__).parent.parent
-NOT_BUILT_MAX: Final = 43
+NOT_BUILT_MAX: Final = 35
 """Only ever lowered: what is built is not taken back."""
+
+PARTLY_BUILT_MAX: Final = 29
 
 _RULE: Final = re.compile(r"\b(common|canvas|mesh|security) (\d+(?:\.\d+)?)\b")
 
@@ -73,6 +75,9 @@ def test_tests_name_no_rule_that_the_contract_does_not_have() -> None:
 def test_what_is_not_built_are_rules_of_the_contract_and_grow_fewer() -> None:
     assert RULES.keys() >= NOT_BUILT
     assert len(NOT_BUILT) <= NOT_BUILT_MAX
+    assert RULES.keys() >= PARTLY_BUILT.keys()
+    assert len(PARTLY_BUILT) <= PARTLY_BUILT_MAX
+    assert not NOT_BUILT & PARTLY_BUILT.keys()
 
 
 @pytest.mark.parametrize("tool", [tool.name for tool in TOOLS])

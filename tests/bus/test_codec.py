@@ -89,7 +89,7 @@ def test_too_deep_a_value_is_refused() -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_as_a_frame_are_refused_or_read_but_never_crash(data: bytes) -> None:
-    """security 19: a hostile frame costs an exception."""
+    """security 2.19: a hostile frame costs an exception."""
     try:
         decode_frame(data)
     except Undecodable:
@@ -113,7 +113,7 @@ def test_any_bytes_as_a_frame_are_refused_or_read_but_never_crash(data: bytes) -
     ids=range(10),
 )
 def test_msgpack_bombs_and_odd_shapes_are_refused(data: bytes) -> None:
-    """security 19 (msgpack)."""
+    """security 2.19 (msgpack)."""
     with pytest.raises(Undecodable):
         decode_frame(data)
 

@@ -123,7 +123,7 @@ def test_a_shard_of_an_unknown_layout_is_refused_and_left_alone(tmp_path: Path) 
 
 
 def test_files_of_a_shard_are_for_their_owner_only(tmp_path: Path) -> None:
-    """security 23: file modes hold whatever the umask is (the supervisor also sets 077)."""
+    """security 2.23: file modes hold whatever the umask is (the supervisor also sets 077)."""
     LmdbStore(tmp_path / "s").close()
     modes = {path.name: path.stat().st_mode & 0o077 for path in (tmp_path / "s").iterdir()}
     assert modes == dict.fromkeys(modes, 0)

@@ -20,3 +20,12 @@ RULES = {
 }
 
 NOT_BUILT = frozenset({"canvas 3.4", "canvas 4.6"})
+
+PARTLY_BUILT = {
+    "canvas 1.2": "no proposals: a commenter's write is rejected; nothing to lock, approve or delete",
+    "canvas 3.1": "no proposals and no locks",
+    "canvas 3.2": "no rebase",
+    "canvas 4.3": "measured with a width table, not with font metrics",
+    "canvas 4.5": "scenes of at most 24 MiB in all",
+    "canvas 5": "regions are found by a scan, not by an index",
+}
