@@ -93,7 +93,8 @@ def _with_size(element: Record, given: Record) -> Record:
         return element  # a full element: it was measured where it was made
     if number(given, "width") > 0 and "autoResize" not in given:
         element = {**element, "autoResize": False}
-    return {"width": 0, "height": 0, **element, **measure_free({"width": 0, **element})}
+    # x is the left edge that was asked for, however the text is aligned.
+    return {**element, **measure_free({"width": 0, **element}), "x": element["x"]}
 
 
 def _check_presence(element: Record, place: str) -> None:

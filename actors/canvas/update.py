@@ -34,16 +34,9 @@ def update_elements(draft: Draft, arguments: CanvasUpdateElementsInput) -> None:
         given: Record = update.set.model_dump(exclude_unset=True)
         _check_settable(draft, element, given, place)
         changed: Record = {**element, **given}
+        check_fields(changed, given, place)
         if element["type"] in POINT_BASED:
-            # Sizes of lines are signs' worth only through their points; check them there.
-            check_fields(
-                {**changed, "width": abs(_size(changed, "width")), "height": abs(_size(changed, "height"))},
-                given,
-                place,
-            )
             changed = _with_stretched_points(element, changed, given, place)
-        else:
-            check_fields(changed, given, place)
         if element["type"] == "text":
             changed = _with_measured_text(draft, element, changed, given)
         elif given.keys() & {"width", "height"}:
@@ -64,11 +57,6 @@ def _check_settable(draft: Draft, element: Record, given: Record, place: str) ->
             "bound_text",
             f"{place} is the label of another element, which decides its place, size, group, frame. Update that one.",
         )
-
-
-def _size(element: Record, field: str) -> float:
-    value = element[field]
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else -1
 
 
 def _with_stretched_points(element: Record, changed: Record, given: Record, place: str) -> Record:

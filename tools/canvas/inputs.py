@@ -6,9 +6,9 @@ argument (canvas 3.1). Elements and changes admit unknown fields, which are kept
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from bus.limits import elements_per_call_max, region_elements_default, region_elements_max
@@ -23,6 +23,7 @@ ElementType = Literal[
 NOT_YET: Final = ("label", "start", "end")
 """Parts of the short form that come with canvas_connect_elements."""
 
+Change = TypeVar("Change", bound="ElementUpdate | ElementMove")
 _OPEN: Final = ConfigDict(extra="allow", strict=True, allow_inf_nan=True, frozen=True)
 
 
@@ -109,6 +110,13 @@ class ElementMove(Model):
         return self
 
 
+def _names_each_once(changes: list[Change]) -> list[Change]:
+    ids = [change.id for change in changes]
+    if len(set(ids)) != len(ids):
+        raise PydanticCustomError("twice", "names an element twice; say all that is to change about it once")
+    return changes
+
+
 class CanvasTarget(ScopedInput):
     canvasId: Identifier
 
@@ -149,11 +157,15 @@ class CanvasCreateElementsInput(CanvasWrite):
 
 
 class CanvasUpdateElementsInput(CanvasWrite):
-    updates: list[ElementUpdate] = Field(min_length=1, max_length=elements_per_call_max)
+    updates: Annotated[list[ElementUpdate], AfterValidator(_names_each_once)] = Field(
+        min_length=1, max_length=elements_per_call_max
+    )
 
 
 class CanvasMoveElementsInput(CanvasWrite):
-    moves: list[ElementMove] = Field(min_length=1, max_length=elements_per_call_max)
+    moves: Annotated[list[ElementMove], AfterValidator(_names_each_once)] = Field(
+        min_length=1, max_length=elements_per_call_max
+    )
     includeGroup: bool = Field(default=False, description="Also move everything in the same outermost group.")
 
 

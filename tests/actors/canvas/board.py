@@ -1,0 +1,135 @@
+"""A canvas under test: an owner's bench with the calls that tests make most, as the roles that they need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from actors.canvas import RULES
+from actors.canvas.invariants import problems
+from actors.canvas.state import CanvasState
+from actors.decision import Principal
+from bus.address import Address
+from bus.value import Record, Value
+from tests.support.bench import PERSON, OwnerBench, agent
+from tools.errors import Refusal
+
+SCENES: Final = Path(__file__).parents[2] / "scenes"
+EDITOR: Final = agent("editor-agent", "w1")
+VIEWER: Final = agent("viewer-agent", "w1")
+COMMENTER: Final = agent("commenter-agent", "w1")
+STRANGER: Final = agent("stranger-agent", "w1")
+
+
+class Board:
+    """Writes carry the current revision unless told otherwise, and every answer is checked for soundness."""
+
+    def __init__(self) -> None:
+        self.bench: OwnerBench[CanvasState] = OwnerBench(RULES, Address("canvas", "w1", "canvas1"))
+
+    @property
+    def state(self) -> CanvasState:
+        return self.bench.state
+
+    @property
+    def revision(self) -> int:
+        assert self.state.head is not None
+        return self.state.head.revision
+
+    def ask(self, verb: str, body: Record, principal: Principal = EDITOR) -> Record | Refusal:
+        reply = self.bench.send(verb, body, principal)
+        assert reply is not None
+        assert problems(self.state) == []
+        return reply
+
+    def answer(self, verb: str, body: Record, principal: Principal = EDITOR) -> Record:
+        reply = self.ask(verb, body, principal)
+        assert not isinstance(reply, Refusal), reply
+        return reply
+
+    def refused(self, verb: str, body: Record, principal: Principal = EDITOR) -> Refusal:
+        before = dict(self.bench.rows)
+        reply = self.ask(verb, body, principal)
+        assert isinstance(reply, Refusal), reply
+        assert self.bench.rows == before
+        return reply
+
+    def write(self, verb: str, principal: Principal = EDITOR, **arguments: Value) -> Record:
+        self.bench.clock.advance(1_000)  # type: ignore[attr-defined]
+        body: Record = {"canvasId": "canvas1", "expectedRevision": self.revision, "reason": "a test", **arguments}
+        return self.answer(f"canvas_{verb}_elements", body, principal)
+
+    def applied(self, verb: str, principal: Principal = EDITOR, **arguments: Value) -> Record:
+        outcome = self.write(verb, principal, **arguments)
+        assert outcome["outcome"] == "applied", outcome
+        return outcome
+
+    def rejected(self, verb: str, principal: Principal = EDITOR, **arguments: Value) -> str:
+        """The code; nothing may have changed (canvas 3.5)."""
+        before = dict(self.bench.rows)
+        outcome = self.write(verb, principal, **arguments)
+        assert outcome["outcome"] == "rejected", outcome
+        assert self.bench.rows == before
+        return str(outcome["code"])
+
+    def create(self, *elements: Record) -> list[str]:
+        outcome = self.applied("create", elements=list(elements))
+        ids = outcome["elementIds"]
+        assert isinstance(ids, list)
+        return [str(id_) for id_ in ids]
+
+    def element(self, id_: str) -> Record:
+        return self.state.entries[id_].element
+
+    def lists(self, id_: str) -> list[str]:
+        """Ids in the element's boundElements."""
+        listed = self.element(id_)["boundElements"]
+        return [str(item["id"]) for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+
+
+def empty_board() -> Board:
+    board = Board()
+    board.answer("canvas_create", {"title": "Plan", "reason": "a test"})
+    return board
+
+
+def board_of(scene: str) -> Board:
+    """The scene of that name from tests/scenes, imported by the person, with a role for each kind of caller."""
+    board = Board()
+    text = (SCENES / f"{scene}.excalidraw").read_text(encoding="utf-8")
+    board.answer("canvas_import", {"title": "Plan", "scene": text}, PERSON)
+    for principal, role in ((EDITOR, "editor"), (VIEWER, "viewer"), (COMMENTER, "commenter")):
+        board.answer("canvas_grant", {"agentId": principal.agent_id, "role": role}, PERSON)
+    return board
+
+
+def number(element: Record, field: str) -> float:
+    value = element[field]
+    assert isinstance(value, int | float)
+    return value
+
+
+def rectangle(id_: str, x: float = 0, y: float = 0, width: float = 100, height: float = 50) -> Record:
+    return {"id": id_, "type": "rectangle", "x": x, "y": y, "width": width, "height": height}
+
+
+def label(id_: str, container_id: str, text: str = "Label") -> Record:
+    return {"id": id_, "type": "text", "x": 0, "y": 0, "text": text, "containerId": container_id}
+
+
+def arrow(id_: str, from_id: str, to_id: str, x: float, y: float, points: list[Value]) -> Record:
+    ends: Record = {"startBinding": {"elementId": from_id}, "endBinding": {"elementId": to_id}}
+    return {"id": id_, "type": "arrow", "x": x, "y": y, "points": points, **ends}
+
+
+def tied_pair() -> Board:
+    """Boxes `a` (labelled `a-label`) and `b`, and the arrow `ab` (labelled `ab-label`) between them."""
+    board = empty_board()
+    board.create(
+        rectangle("a"),
+        rectangle("b", x=300),
+        label("a-label", "a"),
+        arrow("ab", "a", "b", 105, 25, [[0, 0], [190, 0]]),
+        label("ab-label", "ab", "calls"),
+    )
+    return board

@@ -1,0 +1,204 @@
+"""canvas_create_elements (canvas 2, 4.1, 4.2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from bus.limits import element_bytes_max
+from bus.value import Record, Value
+from tests.actors.canvas.board import arrow, board_of, empty_board, label, number, rectangle, tied_pair
+from tools.errors import Code, Refusal
+
+
+def _nested(depth: int) -> Value:
+    value: Value = "bottom"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_the_short_form_becomes_a_complete_element() -> None:
+    """canvas 2, 4.1"""
+    board = empty_board()
+    (id_,) = board.create({"type": "ellipse", "x": 1, "y": 2, "width": 30, "height": 40, "strokeColor": "#ff0000"})
+    element = board.element(id_)
+    assert (element["strokeColor"], element["opacity"], element["index"], element["version"]) == (
+        "#ff0000",
+        100,
+        "a0",
+        1,
+    )
+    assert element["updated"] == board.bench.clock.now_ms()
+
+
+def test_new_elements_lie_on_top_in_the_order_given() -> None:
+    """canvas 4.1"""
+    board = board_of("checkout")
+    made = board.create(rectangle("one"), rectangle("two"))
+    assert [id_ for _, id_ in board.state.in_order()][-2:] == made
+
+
+def test_a_full_element_keeps_unknown_fields_but_not_its_old_life() -> None:
+    """canvas 2, 4.4"""
+    board = empty_board()
+    board.create({**rectangle("full"), "version": 812, "index": "zz", "updated": 1, "hover": {"deep": [1, None]}})
+    element = board.element("full")
+    assert element["hover"] == {"deep": [1, None]}
+    assert (element["version"], element["index"]) == (1, "a0")
+
+
+def test_a_short_line_crosses_its_width_and_height() -> None:
+    board = empty_board()
+    board.create({"id": "up", "type": "arrow", "x": 0, "y": 100, "width": 50, "height": -100})
+    assert board.element("up")["points"] == [[0, 0], [50, -100]]
+    assert board.element("up")["height"] == 100
+
+
+def test_points_begin_at_the_element_and_give_its_size() -> None:
+    """canvas 4.1"""
+    board = empty_board()
+    board.create({"id": "line", "type": "line", "x": 10, "y": 10, "points": [[5, 5], [25, 0], [5, 40]]})
+    line = board.element("line")
+    assert (line["x"], line["y"], line["points"]) == (15, 15, [[0, 0], [20, -5], [0, 35]])
+    assert (line["width"], line["height"]) == (20, 40)
+
+
+def test_a_text_is_measured() -> None:
+    """canvas 4.3"""
+    board = empty_board()
+    board.create({"id": "t", "type": "text", "x": 0, "y": 0, "text": "two\r\nlines 缓存"})
+    element = board.element("t")
+    assert (element["text"], element["originalText"], element["height"]) == ("two\nlines 缓存",) * 2 + (50.0,)
+    assert 60 < number(element, "width") < 160
+
+
+def test_a_text_with_a_container_becomes_its_label_and_fits() -> None:
+    """canvas 4.2, 4.3"""
+    board = empty_board()
+    words = "A long sentence that has to be wrapped to stay inside"
+    board.create(rectangle("box", 100, 100, 120, 40), label("words", "box", words))
+    box, text = board.element("box"), board.element("words")
+    assert board.lists("box") == ["words"]
+    assert text["originalText"] == words and "\n" in str(text["text"])
+    assert number(text, "width") <= number(box, "width") - 10
+    assert number(text, "height") <= number(box, "height") - 10
+    assert number(text, "y") >= number(box, "y") + 5
+
+
+def test_an_arrow_is_tied_in_both_forms_and_on_both_sides() -> None:
+    """canvas 4.2"""
+    board = tied_pair()
+    binding = board.element("ab")["startBinding"]
+    assert binding == {"elementId": "a", "focus": 0, "gap": 5, "fixedPoint": [1.0, 0.5001], "mode": "orbit"}
+    assert "ab" in board.lists("a") and "ab" in board.lists("b")
+
+
+def test_arrows_can_be_tied_to_elements_that_were_there_before() -> None:
+    """canvas 4.2"""
+    board = board_of("checkout")
+    board.create(arrow("new", "gateway", "cache", 90, 85, [[0, 0], [0, 40]]))
+    assert board.lists("gateway")[-1] == "new" and "new" in board.lists("cache")
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        {**rectangle("x"), "width": 0},
+        {**rectangle("x"), "height": -5},
+        {**rectangle("x"), "x": float("inf")},
+        {**rectangle("x"), "y": float("nan")},
+        {**rectangle("x"), "x": 10**400},
+        {**rectangle("x"), "x": 1e12},
+        {"id": "x", "type": "rectangle", "x": 0, "y": 0},
+        {"id": "x", "type": "arrow", "x": 0, "y": 0},
+        {"id": "x", "type": "line", "x": 0, "y": 0, "points": [[1, 1], [1, 1]]},
+        {"id": "x", "type": "freedraw", "x": 0, "y": 0, "points": [[0, 0]]},
+        {"id": "x", "type": "line", "x": 0, "y": 0, "points": [[0, 0], [float("nan"), 1]]},
+    ],
+)
+def test_geometry_that_no_editor_could_show_is_rejected(element: Record) -> None:
+    """canvas 3.1"""
+    code = empty_board().rejected("create", elements=[element])
+    assert code == ("field" if element["x"] == 10**400 else "geometry")
+
+
+@pytest.mark.parametrize(
+    ("element", "code"),
+    [
+        ({**rectangle("x"), "customData": {"tower": _nested(40)}}, "limits"),
+        ({**rectangle("x"), "customData": {"blob": "x" * element_bytes_max}}, "limits"),
+        ({**rectangle("x"), "opacity": 200}, "field"),
+        ({**rectangle("x"), "isDeleted": True}, "field"),
+        ({**rectangle("x"), "text": "not a text element"}, "field"),
+        ({**rectangle("x"), "frameId": "cache"}, "unknown_element"),
+        ({"id": "x", "type": "text", "x": 0, "y": 0, "text": ""}, "field"),
+        ({"id": "x", "type": "text", "x": 0, "y": 0, "text": "a", "fontSize": 0}, "field"),
+        ({"id": "x", "type": "image", "x": 0, "y": 0, "width": 5, "height": 5, "fileId": "none"}, "field"),
+        (label("x", "cache"), "field"),
+        (label("x", "logo"), "field"),
+        (label("x", "note"), "unknown_element"),
+        (label("x", "x"), "field"),
+        (arrow("x", "cache", "nowhere", 0, 0, [[0, 0], [9, 9]]), "unknown_element"),
+        (arrow("x", "cache-label", "cache", 0, 0, [[0, 0], [9, 9]]), "field"),
+        ({**rectangle("note")}, "id_taken"),
+    ],
+)
+def test_what_a_scene_cannot_hold_is_rejected(element: Record, code: str) -> None:
+    """canvas 3.1, 4.1, 4.2"""
+    assert board_of("checkout").rejected("create", elements=[element]) == code
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        {**rectangle("x"), "type": "hologram"},
+        {**rectangle("x"), "label": {"text": "soon"}},
+        {"type": "arrow", "x": 0, "y": 0, "width": 5, "start": {"id": "a"}},
+        {**rectangle("x"), "x": "1"},
+        {**rectangle("x"), "id": ""},
+        {**rectangle("x"), "id": "x" * 201},
+        {**rectangle("x"), "id": "half \ud83d"},
+        {**rectangle("x"), "locked": 1},
+        {**rectangle("x"), "points": [[0, None]]},
+    ],
+)
+def test_elements_of_a_wrong_shape_are_invalid_arguments_with_their_path(element: Record) -> None:
+    """common 6.3"""
+    body: Record = {"canvasId": "canvas1", "expectedRevision": 1, "reason": "r", "elements": [element]}
+    refusal = empty_board().refused("canvas_create_elements", body)
+    assert refusal.code is Code.INVALID_ARGUMENTS
+    fields = refusal.details["fields"]
+    assert isinstance(fields, list) and isinstance(fields[0], dict)
+    assert str(fields[0]["path"]).startswith("elements.0")
+
+
+@pytest.mark.parametrize("value", ["half \ud83d", float("inf"), float("nan"), 10**400, {"\ud83d": 1}, _nested(3_000)])
+@pytest.mark.parametrize("field", ["customData", "unknownField"])
+def test_what_rows_and_json_cannot_carry_is_refused_wherever_it_stands(field: str, value: Value) -> None:
+    """canvas 3.1, common 7.3"""
+    board = empty_board()
+    rows = dict(board.bench.rows)
+    body: Record = {"canvasId": "canvas1", "expectedRevision": 1, "reason": "r"}
+    reply = board.ask("canvas_create_elements", {**body, "elements": [{**rectangle("x"), field: {"held": value}}]})
+    if isinstance(reply, Refusal):
+        assert reply.code is Code.INVALID_ARGUMENTS
+    else:
+        assert (reply["outcome"], reply["code"] in ("field", "geometry", "limits")) == ("rejected", True)
+    assert board.bench.rows == rows
+
+
+@pytest.mark.parametrize("id_", ["x" * 200, "𝒳" * 200, "a/b:c d", "=hash", "\x00nul", "ünï", "head", "../up"])
+def test_any_id_of_up_to_200_characters_names_an_element(id_: str) -> None:
+    """common 1.7"""
+    board = empty_board()
+    board.create(rectangle(id_))
+    assert board.applied("move", moves=[{"id": id_, "dx": 1, "dy": 1}])["elementIds"] == [id_]
+    assert board.bench.reloaded() == board.state
+
+
+def test_the_list_of_changed_ids_is_bounded() -> None:
+    """common 6.4, 7.3"""
+    outcome = empty_board().applied("create", elements=[rectangle("𝒳" * 195 + f"{n:03d}") for n in range(500)])
+    ids = outcome["elementIds"]
+    assert isinstance(ids, list) and 0 < len(ids) < 500
+    assert outcome["truncated"] is True

@@ -1,0 +1,36 @@
+"""Fractional indexes (canvas 4.1)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.canvas import fractional
+
+
+def test_indexes_ascend_over_every_carry() -> None:
+    """canvas 4.1"""
+    made = fractional.ascending(62 + 62 * 62 + 10)
+    assert made == sorted(made) and len(set(made)) == len(made)
+    assert all(map(fractional.is_valid, made))
+    assert made[0] == "a0" and made[61:64] == ["az", "b00", "b01"]
+
+
+@pytest.mark.parametrize("text", ["", "a", "a00", "b0", "a0V0", "!0", "a!", "é0", "A" + "0" * 26, None, 3, "a" * 500])
+def test_what_an_editor_would_throw_at_is_not_valid(text: object) -> None:
+    """canvas 4.1"""
+    assert not fractional.is_valid(text)
+
+
+@pytest.mark.parametrize("text", ["a0", "Zz", "a0V", "b00", "zzzzzzzzzzzzzzzzzzzzzzzzzzz"])
+def test_indexes_of_editors_are_valid(text: str) -> None:
+    assert fractional.is_valid(text)
+
+
+@given(st.from_regex(r"[A-Za-z][0-9A-Za-z]{1,30}", fullmatch=True).filter(fractional.is_valid))
+def test_what_comes_after_is_valid_and_greater(last: str) -> None:
+    """canvas 4.1"""
+    following = fractional.after(last)
+    assert following > last
+    assert fractional.is_valid(following)
