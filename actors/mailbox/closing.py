@@ -134,7 +134,7 @@ def _ended(state: MailboxState, news: ThreadChanged, cause: str, context: Contex
         Delete(task_row(news.threadId)),
         # before_reply: whoever was answered finds the end in the originator's inbox.
         Send(address.mailbox(thread.senderId), "thread_changed", news.model_dump(), before_reply=True),
-        Event(f"thread.{news.state}", told),
+        Event(f"thread.{'partial' if news.outcome == 'partial' else news.state}", told),
     )
 
 
