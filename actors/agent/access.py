@@ -81,7 +81,7 @@ def token_replace(state: AgentState, body: TokenReplace, context: Context) -> De
     effects = (
         Put(HEAD_ROW, narrowed.model_dump()),
         Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
-        Event("agent.token_replaced", {"agentId": context.address.id, "credential": DEFAULT_CREDENTIAL}),
+        Event("agent.credential_replaced", {"agentId": context.address.id, "credential": DEFAULT_CREDENTIAL}),
     )
     return Decision({"agentId": context.address.id, "name": head.name, "version": narrowed.version}, effects)
 

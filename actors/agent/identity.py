@@ -197,7 +197,9 @@ def _changed(head: Head, claim: Claim, context: Context) -> Decision:
         # before_reply: the next task that the agent sends carries its new name.
         facts = changed.mailbox_facts()
         effects.append(Send(address.mailbox(agent_id), "facts_changed", facts, before_reply=True))
-    effects.append(Event("agent.updated", {"agentId": agent_id, "changed": [*new]}))
+        effects.append(Event("agent.renamed", {"agentId": agent_id}))
+    if new.keys() - {"name"}:
+        effects.append(Event("agent.profile_changed", {"agentId": agent_id}))
     return Decision(reply, tuple(effects))
 
 

@@ -66,7 +66,7 @@ def agent_add(state: DirectoryState, body: AgentAdd, context: Context) -> Decisi
         Put(agent_row(body.agentId), row.model_dump()),
         Send(address.agent(body.agentId), "agent_created", created, before_reply=True),
         Send(address.mailbox(body.agentId), "facts_changed", facts, before_reply=True),
-        Event("agent.created", {"agentId": body.agentId, "name": body.name, "workspaceId": body.workspaceId}),
+        Event("agent.created", {"agentId": body.agentId, "workspaceId": body.workspaceId}),
     )
     return Decision({"agentId": body.agentId, "name": body.name, "workspaceId": body.workspaceId}, effects)
 
@@ -78,7 +78,7 @@ def agent_remove(state: DirectoryState, body: AgentRemove, context: Context) -> 
     effects = (
         Delete(agent_row(body.agentId)),
         Send(address.agent(body.agentId), "agent_removed", {}, before_reply=True),
-        Event("agent.removed", {"agentId": body.agentId, "name": agent.name, "workspaceId": agent.workspaceId}),
+        Event("agent.removed", {"agentId": body.agentId, "workspaceId": agent.workspaceId}),
     )
     return Decision({"agentId": body.agentId, "name": agent.name}, effects)
 

@@ -40,7 +40,7 @@ def workspace_add(state: DirectoryState, body: WorkspaceAdd, context: Context) -
     created: Record = {"name": body.name, "root": body.root, "createdAt": context.now_ms}
     # before_reply: whoever was answered may use the workspace at once.
     effects.append(Send(address.workspace(body.workspaceId), "workspace_created", created, before_reply=True))
-    effects.append(Event("workspace.created", {"workspaceId": body.workspaceId, "name": body.name}))
+    effects.append(Event("workspace.created", {"workspaceId": body.workspaceId}))
     reply: Record = {"workspaceId": body.workspaceId, "name": body.name, "isActive": becomes_active}
     return Decision(reply, tuple(effects))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from actors.decision import Context, Decision, Delete, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
@@ -36,6 +37,14 @@ class ThreadChanged(Model):
     outcome: Outcome | None = None
     reason: str | None = None
     result: Result | None = None
+
+
+_EVENT_OF_END: Final[Mapping[ThreadState, str]] = {
+    "completed": "thread.completed",
+    "failed": "thread.failed",
+    "rejected": "thread.rejected",
+    "cancelled": "thread.cancelled",
+}
 
 
 def agent_reply(state: MailboxState, body: AgentReplyInput, context: Context) -> Decision:
@@ -134,7 +143,7 @@ def _ended(state: MailboxState, news: ThreadChanged, cause: str, context: Contex
         Delete(task_row(news.threadId)),
         # before_reply: whoever was answered finds the end in the originator's inbox.
         Send(address.mailbox(thread.senderId), "thread_changed", news.model_dump(), before_reply=True),
-        Event(f"thread.{news.state}", told),
+        Event("thread.partial" if news.outcome == "partial" else _EVENT_OF_END[news.state], told),
     )
 
 

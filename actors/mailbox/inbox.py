@@ -46,7 +46,8 @@ def agent_inbox(state: MailboxState, body: AgentInboxInput, context: Context) ->
         places = Places.parse(body.cursor)
     except BadCursor:
         return Decision(invalid_arguments({"cursor": "is not a nextCursor of agent_inbox"}))
-    deliveries = page_of(_deliveries(state, places), body.limit, inbox_deliveries_bytes_max)
+    # What this reading shows has been delivered by it, so that the first reading and the next say the same.
+    deliveries = page_of(_deliveries(state, places, is_read=True), body.limit, inbox_deliveries_bytes_max)
     notices = page_of(_notices(state, places, context.now_ms), body.limit, inbox_notifications_bytes_max)
     open_threads = page_of(_open_threads(state), inbox_items_max, inbox_open_threads_bytes_max)
     following = Places(_place_after(deliveries, places), notices.last or places.notice)
@@ -65,7 +66,7 @@ def mailbox_peek(state: MailboxState, body: MailboxPeek, context: Context) -> De
     """What waits, for the person, who takes nothing by looking."""
     if state.facts is None:
         return Decision(NOT_FOUND)
-    deliveries = page_of(_deliveries(state, Places()), body.limit, inbox_deliveries_bytes_max)
+    deliveries = page_of(_deliveries(state, Places(), is_read=False), body.limit, inbox_deliveries_bytes_max)
     reply: Record = {
         "name": state.facts.name,
         "deliveries": deliveries.items,
@@ -76,21 +77,20 @@ def mailbox_peek(state: MailboxState, body: MailboxPeek, context: Context) -> De
     return Decision(reply)
 
 
-def _deliveries(state: MailboxState, places: Places) -> Iterator[tuple[tuple[int, int, str], Record]]:
+def _deliveries(state: MailboxState, places: Places, *, is_read: bool) -> Iterator[tuple[tuple[int, int, str], Record]]:
     """By priority, then arrival (mesh 4.6)."""
     items = state.queue.items
     start = bisect_right(items, (*places.delivery, "\U0010ffff"))
     for place in items[start:]:
         thread_id = place[2]
         thread = state.received[thread_id]
-        # What a reading shows has been delivered, so that the first reading and the next say the same.
         yield (
             place,
             {
                 "threadId": thread_id,
                 "from": {"agentId": thread.senderId, "name": thread.senderName},
                 "workspaceId": thread.workspaceId,
-                "state": "delivered",
+                "state": "delivered" if is_read else thread.state,
                 "queuedAt": rfc3339(thread.queuedAt),
                 "chainDepth": thread.depth,
                 "task": shown_task(state.tasks[thread_id]),

@@ -101,6 +101,7 @@ def agent_trigger(state: MailboxState, body: AgentTriggerInput, context: Context
     effects: tuple[Effect, ...] = (
         Put(offer_row(thread_id), offer.model_dump()),
         Send(address.mailbox(body.agentId), "task_offered", offered),
+        Event("thread.offered", {"threadId": thread_id, "from": context.address.id, "to": body.agentId}),
         *without_old_notices(state, context.now_ms),
     )
     return Decision(None, effects)
@@ -114,8 +115,15 @@ def task_offered(state: MailboxState, body: TaskOffered, context: Context) -> De
         return Decision({}, (_acceptance(body.threadId, sender, state),))
     refusal = _delivery_refusal(state, body.sender, sender.id, context)
     if refusal is not None or facts is None:
-        told: Record = {"threadId": body.threadId, "refusal": (refusal or NOT_FOUND).to_record()}
-        return Decision({}, (Send(sender, "task_refused", told),))
+        refusal = refusal or NOT_FOUND
+        told: Record = {"threadId": body.threadId, "refusal": refusal.to_record()}
+        refused: Record = {
+            "threadId": body.threadId,
+            "from": sender.id,
+            "to": context.address.id,
+            "code": refusal.code.value,
+        }
+        return Decision({}, (Send(sender, "task_refused", told), Event("thread.refused", refused)))
     received = Received(
         senderId=sender.id,
         senderName=body.sender.name,

@@ -179,6 +179,7 @@ def test_the_person_peeks_without_taking(home: Home) -> None:
     home.triggered("a1", "a2")
     reply = home.ok(address.mailbox("a2"), "mailbox_peek", {"limit": 5}, PERSON)
     assert (_titles(reply), reply["queued"], reply["truncated"]) == (["Count"], 1, False)
+    assert at(reply, "deliveries", 0, "state") == "queued"
     assert [thread.state for thread in home.bench(address.mailbox("a2")).state.received.values()] == ["queued"]
     assert home.refused(address.mailbox("nobody"), "mailbox_peek", {"limit": 5}, PERSON).code is Code.NOT_FOUND
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from actors.mailbox.thread import ENDS
 from bus import address
@@ -33,6 +33,8 @@ class Threads(RuleBasedStateMachine):
         self.closes: list[tuple[str, str]] = []
         """(call id, thread id) of every reply and rejection."""
         self.removed: set[str] = set()
+        self.recipients: dict[str, str] = {}
+        """Call id of a trigger -> whom it sent to."""
 
     def _begin(self, agent_id: str, verb: str, body: Record) -> str:
         return self.home.begin(address.mailbox(agent_id), verb, body, agent(agent_id, "w1"))
@@ -44,23 +46,33 @@ class Threads(RuleBasedStateMachine):
             "task": {"title": "Count", "instructions": "Count the beans.", "priority": priority},
             "idempotencyKey": f"{callee}-{priority}" if keyed else None,
         }
-        return self._begin(caller, "agent_trigger", body)
+        call_id = self._begin(caller, "agent_trigger", body)
+        self.recipients[call_id] = callee
+        return call_id
 
     @rule(agent_id=agents, limit=st.integers(1, 3))
     def read(self, agent_id: str, limit: int) -> None:
         self._begin(agent_id, "agent_inbox", {"limit": limit})
 
-    @rule(call=calls, agent_id=agents, outcome=st.sampled_from(["completed", "partial", "failed", "reject"]))
-    def close(self, call: str, agent_id: str, outcome: str) -> None:
+    @rule(
+        call=calls,
+        intruder=st.none() | agents,
+        outcomes=st.lists(st.sampled_from(["completed", "partial", "failed", "reject"]), min_size=1, max_size=3),
+        reads_first=st.booleans(),
+    )
+    def close(self, call: str, intruder: str | None, outcomes: list[str], reads_first: bool) -> None:
+        """Mostly the recipient, perhaps twice; sometimes someone who has no right to."""
+        if reads_first:
+            self.settle_and_read(self.recipients[call])
         answer = self.home.answers.get(call)
         if not isinstance(answer, dict):
             return
         thread_id = str(answer["threadId"])
-        if outcome == "reject":
-            close = self._begin(agent_id, "agent_reject", {"threadId": thread_id, "reason": "No."})
-        else:
-            close = self._begin(agent_id, "agent_reply", {"threadId": thread_id, "outcome": outcome, "body": "7"})
-        self.closes.append((close, thread_id))
+        for outcome in outcomes:
+            body: Record = {"threadId": thread_id}
+            body |= {"reason": "No."} if outcome == "reject" else {"outcome": outcome, "body": "7"}
+            verb = "agent_reject" if outcome == "reject" else "agent_reply"
+            self.closes.append((self._begin(intruder or self.recipients[call], verb, body), thread_id))
 
     @rule(agent_id=agents)
     def remove(self, agent_id: str) -> None:
@@ -83,20 +95,28 @@ class Threads(RuleBasedStateMachine):
     def wait(self, milliseconds: int) -> None:
         self.home.clock.advance(milliseconds)
 
-    @rule(target=calls)
-    def settle(self) -> object:
+    @rule()
+    def settle(self) -> None:
         self.home.settle()
         self._both_sides_agree()
-        return multiple()
+
+    @rule(reader=agents)
+    def settle_and_read(self, reader: str) -> None:
+        self.home.settle()
+        self.read(reader, 3)
 
     @invariant()
     def a_restart_would_change_nothing(self) -> None:
         self.home.assert_reloads()
 
     @invariant()
-    def every_thread_ended_at_most_once(self) -> None:
+    def every_thread_was_queued_once_and_ended_at_most_once(self) -> None:
+        queued = Counter(event.data["threadId"] for event in self.home.events if event.type == "thread.queued")
+        assert all(count == 1 for count in queued.values()), queued
         ended = Counter(
-            event.data["threadId"] for event in self.home.events if event.type.removeprefix("thread.") in ENDS
+            event.data["threadId"]
+            for event in self.home.events
+            if event.type.removeprefix("thread.") in {*ENDS, "partial"}
         )
         assert all(count == 1 for count in ended.values()), ended
         won = Counter(thread for close, thread in self.closes if isinstance(self.home.answers.get(close), dict))
@@ -123,4 +143,4 @@ class Threads(RuleBasedStateMachine):
 
 
 TestThreads = Threads.TestCase
-TestThreads.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestThreads.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
