@@ -34,6 +34,8 @@ OWNERS: dict[str, Record] = {
     },
     "readable_canvases": {"canvases": [{"canvasId": "c", "title": "Plan", "role": "owner"}], "nextAfter": "c"},
     "canvas_summary": {
+        "canvasId": "c",
+        "role": "owner",
         "title": "Plan",
         "revision": 1,
         "counts": {"live": 0, "deleted": 0},
