@@ -125,6 +125,7 @@ class McpEndpoint:
         self._clock = clock
         self._legacy = legacy
         self._modern = modern
+        self._open_in_sessions: set[tuple[bytes, str]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._clock.now_ms()
@@ -165,7 +166,26 @@ class McpEndpoint:
             await _json_rpc_error(400, message.id, message.code, message.message)(scope, receive, send)
         else:
             visit = Visit(identity, message.bad_arguments, started_ms)
-            await self._hand_on(scope, _replayed(message.body, receive), send, visit)
+            await self._hand_on_once(scope, _replayed(message.body, receive), send, visit, message.id)
+
+    async def _hand_on_once(
+        self, scope: Scope, receive: Receive, send: Send, visit: Visit, identifier: strict_json.RequestId | None
+    ) -> None:
+        """In a session the SDK keeps open requests by the text of their id, so that of 7 and "7" one would hang."""
+        sessions = _header_values(scope, b"mcp-session-id")
+        if not sessions or identifier is None:
+            await self._hand_on(scope, receive, send, visit)
+            return
+        key = (sessions[0], str(identifier))
+        if key in self._open_in_sessions:
+            text = "A request with that id is still open in this session."
+            await _json_rpc_error(400, identifier, types.INVALID_REQUEST, text)(scope, receive, send)
+            return
+        self._open_in_sessions.add(key)
+        try:
+            await self._hand_on(scope, receive, send, visit)
+        finally:
+            self._open_in_sessions.discard(key)
 
     async def _hand_on(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
         # The SDK binds a session to this user; the token itself stays out of it.

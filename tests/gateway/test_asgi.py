@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from bus.client import DeadlinePassed
+from bus.value import Record
 from tests.support.gateway_bench import LEGACY, GatewayBench, error_of, in_loop, modern_headers
+from tests.support.scripted_caller import Sent
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 CALL = {"jsonrpc": "2.0", "id": "q", "method": "tools/call", "params": {"name": "canvas_read", "arguments": {}}}
@@ -77,6 +81,29 @@ async def test_while_the_agent_owner_is_silent_other_requests_are_errors() -> No
             assert (await bench.post(body)).status_code == 503
         authorization = {"authorization": "Bearer nx_agent7_a_secret-with_underscores"}
         assert (await bench.http.get("/mcp", headers=authorization)).status_code == 503
+
+
+@in_loop
+async def test_an_id_that_is_still_open_in_a_session_is_refused_in_either_form() -> None:
+    async with GatewayBench() as bench:
+        session = await bench.legacy_session()
+        started, go_on = asyncio.Event(), asyncio.Event()
+
+        async def slow(sent: Sent) -> Record:
+            started.set()
+            await go_on.wait()
+            return {"title": "Plan"}
+
+        bench.caller.on("canvas_read", slow)
+        message = {**CALL, "id": 7, "params": {"name": "canvas_read", "arguments": {"canvasId": "c"}}}
+        first = asyncio.create_task(bench.post(message, session.headers))
+        await started.wait()
+        for identifier in (7, "7"):
+            response = await bench.post({**message, "id": identifier}, session.headers)
+            assert (response.status_code, response.json()["error"]["code"]) == (400, -32600)
+        go_on.set()
+        assert (await first).json()["result"]["isError"] is False
+        assert (await bench.post({**message, "id": "7"}, session.headers)).json()["id"] == "7"
 
 
 @in_loop

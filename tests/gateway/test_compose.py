@@ -82,6 +82,8 @@ def summary(sent: Sent) -> Record | Refusal:
     if sent.to.id == "gone":
         return NOT_FOUND
     return {
+        "canvasId": sent.to.id,
+        "role": "editor",
         "title": f"Title of {sent.to.id}",
         "revision": 4,
         "counts": {"live": 2, "deleted": 1},
@@ -106,7 +108,7 @@ async def test_canvas_list_joins_the_index_with_each_canvas_and_leaves_out_what_
                 "canvasId": each,
                 "title": f"Title of {each}",
                 "revision": 4,
-                "role": "viewer",
+                "role": "editor",
                 "counts": {"live": 2, "deleted": 1},
                 "updatedAt": "2027-01-15T08:00:00.000Z",
                 "createdBy": "person",

@@ -140,6 +140,14 @@ async def test_resources_are_listed_and_the_mailbox_only_where_its_family_is_ser
 
 
 @in_loop
+async def test_templates_and_prompts_are_empty_lists_that_are_never_cached() -> None:
+    async with GatewayBench() as bench:
+        for method, field in (("resources/templates/list", "resourceTemplates"), ("prompts/list", "prompts")):
+            result = (await bench.modern(method)).json()["result"]
+            assert (result[field], result["ttlMs"], result["cacheScope"]) == ([], 0, "private")
+
+
+@in_loop
 async def test_planes_names_the_pairs_that_both_planes_have() -> None:
     """common 1.8"""
     async with GatewayBench() as bench:
