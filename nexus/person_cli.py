@@ -278,12 +278,13 @@ def canvas_show(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one canvas: revision, counts and who has which role."""
+    """Show one canvas: revision, counts, types of elements, extent. With --json also its labels."""
     answer = ask(home, "canvas.show", {"canvas": canvas, "workspace": workspace}, "Reading the canvas")
     if as_json:
         print_json(answer)
-    else:
-        print_lines(fields(answer))
+        return
+    labels = len(records(answer, "labels"))
+    print_lines(fields({**{name: value for name, value in answer.items() if name != "role"}, "labels": labels}))
 
 
 def demo(

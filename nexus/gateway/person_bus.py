@@ -24,7 +24,7 @@ owners_listed_max: Final = 5_000
 rows_listed_max: Final = 1_000
 deliveries_listed_max: Final = 100
 events_per_page: Final = 500
-events_shown_max: Final = 10_000
+events_shown_max: Final = 1_000
 follow_wait_ms: Final = 10_000
 follow_grace_ms: Final = 5_000
 follow_retry_seconds: Final = 0.25
@@ -161,7 +161,7 @@ async def follow(owners: Owners, asked: Tail, emit: Emit) -> None:
     async def pump(shard: int, after: int) -> None:
         while True:
             try:
-                page, after = await _events(owners, shard, after, wait_ms=follow_wait_ms)
+                page, after = await _coming(owners, shard, after)
             except VerbRefused as refused:
                 if refused.error.get("retryable") is not True:
                     raise
@@ -186,29 +186,15 @@ async def _newest(owners: Owners, count: int) -> tuple[list[Record], list[int]]:
 
 
 async def _newest_of(owners: Owners, shard: int, count: int) -> tuple[list[Record], int]:
-    """Looks back from the journal's end in growing steps, since records without events lie between."""
-    statistics = await owners.read(address.host(shard), "statistics", {})
-    end = _number(statistics, "sequence")
-    span = 2 * count + 1
-    while True:
-        after = max(0, end - span)
-        start = after
-        events: list[Record] = []
-        while True:
-            page, reached = await _events(owners, shard, after, wait_ms=0)
-            events = [*events, *page][-max(count, 1) :]
-            if reached <= after:
-                break
-            after = reached
-        if len(events) >= count or start == 0:
-            return events, after
-        span *= 8
+    """One shard's newest events and its journal's end, behind which following goes on."""
+    answer = await owners.read(address.host(shard), "events", {"limit": count})
+    return [{"shard": shard, **event} for event in records(answer, "events")], _number(answer, "last")
 
 
-async def _events(owners: Owners, shard: int, after: int, *, wait_ms: int) -> tuple[list[Record], int]:
-    """A page of events and where to go on: behind its last one, since a page may be cut anywhere before `last`."""
-    body: Record = {"after": after, "limit": events_per_page, "waitMs": wait_ms}
-    answer = await owners.read(address.host(shard), "events", body, within_ms=wait_ms + follow_grace_ms)
+async def _coming(owners: Owners, shard: int, after: int) -> tuple[list[Record], int]:
+    """The next events, waited for, and where to go on: behind the last one, since a page may be cut before `last`."""
+    body: Record = {"after": after, "limit": events_per_page, "waitMs": follow_wait_ms}
+    answer = await owners.read(address.host(shard), "events", body, within_ms=follow_wait_ms + follow_grace_ms)
     page = [{"shard": shard, **event} for event in records(answer, "events")]
     seen = [_number(event, "sequence") for event in page] or [_number(answer, "last")]
     return page, max(after, *seen)

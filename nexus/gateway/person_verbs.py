@@ -213,7 +213,7 @@ async def canvas_list(owners: Owners, asked: InWorkspace) -> Record:
 async def canvas_show(owners: Owners, asked: CanvasNamed) -> Record:
     entry = await owners.canvas(asked.canvas, asked.workspace)
     to = address.canvas(text(entry, "workspaceId"), text(entry, "canvasId"))
-    return {**entry, **(await owners.read(to, "canvas_summary", {}))}
+    return {**entry, **(await owners.read(to, "canvas_get_state", {"canvasId": text(entry, "canvasId")}))}
 
 
 def _new_token(agent_id: str) -> tuple[str, bytes]:
