@@ -30,6 +30,12 @@ follow_grace_ms: Final = 5_000
 follow_retry_seconds: Final = 0.25
 host_answer_ms_max: Final = 3_000
 
+_NO_OWNER: Final = Refusal(
+    Code.NOT_FOUND, "No owner has that address, or it keeps nothing yet. `nexus-bus ls` shows those that do."
+)
+_NO_RECORD: Final = Refusal(
+    Code.NOT_FOUND, "That shard's journal has no such record. `nexus-bus tail --json` shows sequences that it has."
+)
 _RECORD: Final = re.compile(r"(\d{1,4}):(\d{1,18})\Z")
 
 Text = Annotated[str, Field(min_length=1, max_length=512)]
@@ -99,7 +105,7 @@ async def info(owners: Owners, asked: Info) -> Record:
     if to.kind == "host":
         return {"shard": _host_number(owners, to.id), **(await owners.read(to, "statistics", {}))}
     shard = to.shard(owners.shards)
-    return {"shard": shard, **(await owners.read(address.host(shard), "owner_info", {"address": str(to)}))}
+    return {"shard": shard, **(await _found(owners, shard, "owner_info", {"address": str(to)}, _NO_OWNER))}
 
 
 async def peek(owners: Owners, asked: Peek) -> Record:
@@ -115,7 +121,7 @@ async def get(owners: Owners, asked: Get) -> Record:
     """One journal record (`SHARD:SEQUENCE`), one row of an owner, or its rows up to a ceiling."""
     if place := _RECORD.match(asked.target):
         shard = _host_number(owners, place[1])
-        found = await owners.read(address.host(shard), "journal_record", {"sequence": int(place[2])})
+        found = await _found(owners, shard, "journal_record", {"sequence": int(place[2])}, _NO_RECORD)
         return {"shard": shard, **found}
     to = _parsed(asked.target)
     if asked.row is None:
@@ -130,13 +136,23 @@ async def get(owners: Owners, asked: Get) -> Record:
     )
 
 
+async def _found(owners: Owners, shard: int, verb: str, body: Record, missing: Refusal) -> Record:
+    """What a host answers; its `not_found` speaks to agents, so the person is told by `missing` instead."""
+    try:
+        return await owners.read(address.host(shard), verb, body)
+    except VerbRefused as refused:
+        if refused.error.get("code") == Code.NOT_FOUND.value:
+            raise VerbRefused.by(missing) from None
+        raise
+
+
 async def _rows(owners: Owners, to: Address, *, after: str, until: str | None) -> tuple[list[Record], bool]:
     """Rows in key order, those behind `after`, stopping behind `until`; and whether the ceiling cut them."""
-    host = address.host(to.shard(owners.shards))
+    shard = to.shard(owners.shards)
     found: list[Record] = []
     while len(found) < rows_listed_max:
         body: Record = {"address": str(to), "limit": page_items_max, **({"after": after} if after else {})}
-        page = records(await owners.read(host, "owner_rows", body), "rows")
+        page = records(await _found(owners, shard, "owner_rows", body, _NO_OWNER), "rows")
         found += page
         if len(page) < page_items_max:
             return found[:rows_listed_max], False

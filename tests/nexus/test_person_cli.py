@@ -182,14 +182,18 @@ def test_a_file_is_imported_under_its_name_with_numbers_that_are_not_finite_as_n
     monkeypatch: pytest.MonkeyPatch, scene_file: Path
 ) -> None:
     """canvas 3.1, 4.5"""
-    answer: Record = {"outcome": "applied", "revision": 1, "leftOutCount": 1}
+    left_out: Record = {"position": 0, "id": HOSTILE, "why": "x is not a number"}
+    answer: Record = {"outcome": "applied", "revision": 1, "leftOutCount": 1, "leftOut": [left_out]}
     with commands(monkeypatch, {**LISTS, ("canvas", "canvas_import"): answer}) as (run, port):
         printed = run.json("canvas", "import", str(scene_file), "--workspace", "Site")
         (body,) = port.caller.bodies("canvas_import")
         assert body["title"] == "plan"
         assert body["scene"] == {"type": "excalidraw", "elements": [{"id": "e", "x": None}], "files": {}}
         assert printed["canvasId"]
-        assert "leftOutCount: 1" in run.nexus("canvas", "import", str(scene_file), "-w", "w1").stdout
+        text = run.nexus("canvas", "import", str(scene_file), "-w", "w1").stdout
+        assert "leftOutCount: 1" in text
+        assert "left out: element 0 (Ada\\x1b" in text
+        assert "\x1b" not in text
 
 
 def test_a_canvas_is_exported_over_an_existing_file_and_to_standard_output(

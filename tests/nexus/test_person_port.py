@@ -254,7 +254,7 @@ def test_a_canvas_is_found_by_title_in_the_workspace_that_decides() -> None:
 def test_a_role_is_granted_to_the_agent_of_that_name_in_the_canvass_workspace() -> None:
     with running_port({**LISTS, ("canvas/w2/c2", "canvas_grant"): {}}) as port:
         ok = ask(port, "canvas.grant", {"canvas": "c2", "agent": "Ada", "role": "editor"})["ok"]
-        assert ok == {"canvasId": "c2", "agentId": "a2", "role": "editor"}
+        assert (ok["canvasId"], ok["agentId"], ok["role"]) == ("c2", "a2", "editor")
         assert port.caller.bodies("canvas_grant") == [{"agentId": "a2", "role": "editor"}]
 
 
@@ -282,7 +282,13 @@ def test_canvases_are_listed_over_all_workspaces_and_pages() -> None:
     with running_port(script) as port:
         listed = ask(port, "canvas.list")["ok"]["canvases"]
         assert len(listed) == page_items_max + 1
-        assert listed[-1] == {"canvasId": "last", "title": "T", "workspaceId": "w1", "revision": 3}
+        assert listed[-1] == {
+            "canvasId": "last",
+            "title": "T",
+            "workspaceId": "w1",
+            "workspace": "Site",
+            "revision": 3,
+        }
         assert {"limit": page_items_max, "after": f"c{page_items_max - 1:04}"} in port.caller.bodies(
             "readable_canvases"
         )
@@ -338,6 +344,21 @@ def test_a_journal_record_is_got_by_shard_and_sequence() -> None:
         assert ask(port, "bus.get", {"target": "1:42"})["ok"] == {"shard": 1, "sequence": 42}
         assert refused_code(ask(port, "bus.get", {"target": "2:42"})) == "not_found"
         assert refused_code(ask(port, "bus.get", {"target": "nonsense"})) == "invalid_arguments"
+
+
+def test_what_a_host_does_not_have_is_told_to_the_person_in_its_own_words() -> None:
+    missing = Refusal(Code.NOT_FOUND, "for agents")
+    script: dict[tuple[str, str], Scripted] = {
+        ("host", verb): missing for verb in ("owner_info", "owner_rows", "journal_record")
+    }
+    with running_port(script) as port:
+        for answer in (
+            ask(port, "bus.info", {"address": "canvas/w/c"}),
+            ask(port, "bus.get", {"target": "canvas/w/c"}),
+            ask(port, "bus.get", {"target": "0:7"}),
+        ):
+            assert refused_code(answer) == "not_found"
+            assert "nexus-bus" in answer["error"]["message"]
 
 
 def test_a_mailbox_is_peeked_at_by_agent_or_address() -> None:
