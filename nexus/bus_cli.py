@@ -82,7 +82,7 @@ def peek(
 @app.command("tail", epilog=examples("nexus-bus tail", "nexus-bus tail -f", "nexus-bus tail -n 100 --json"))
 def tail(
     following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as events happen, until Ctrl-C.")] = False,
-    count: Annotated[int, typer.Option("--count", "-n", min=0, max=10_000, help="How many past events.")] = 20,
+    count: Annotated[int, typer.Option("--count", "-n", min=0, max=1_000, help="How many past events.")] = 20,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -239,6 +239,8 @@ class _Demo:
         self._say(f"revision {self.revision}, {len(kept) + len(ids)} elements and the thread are all still there")
 
     async def show_events(self) -> None:
+        names = {**self.agent_ids, "the canvas": self.canvas_id}
+        self._say("; ".join(f"{name} is {escape(known)}" for name, known in names.items()))
         lines = await self.runtime.bus("tail", "-n", str(told_events))
         for line in lines:
             self._say(escape(line))

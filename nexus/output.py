@@ -129,9 +129,11 @@ def time_text(milliseconds: Value) -> str:
 
 def error_lines(error: Mapping[str, Value]) -> list[str]:
     """A refusal's record for a person: the sentence, the bad fields, the candidates of an ambiguous name."""
-    lines = [f"Refused: {shown(error.get('message'))}"]
     listed = error.get("fields")
-    for field in listed if isinstance(listed, list) else []:
+    bad_fields = listed if isinstance(listed, list) else []
+    # The message of bad fields speaks to an agent that calls a tool; what is wrong stands in the fields.
+    lines = ["Refused: correct this and try again." if bad_fields else f"Refused: {shown(error.get('message'))}"]
+    for field in bad_fields:
         if isinstance(field, dict):
             lines.append(f"  {shown(field.get('path'))}: {shown(field.get('problem'))}")
     candidates = error.get("candidates")

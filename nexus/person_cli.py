@@ -139,7 +139,7 @@ def agent_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_js
     answer = ask(home, "agent.list", {"workspace": workspace}, "Reading the agents")
     columns = ("id", "name", "workspace", "mode", "capabilities")
     rows = [
-        (one.get("agentId"), one.get("name"), one.get("workspaceId"), one.get("mode"), one.get("capabilities"))
+        (one.get("agentId"), one.get("name"), one.get("workspace"), one.get("mode"), one.get("capabilities"))
         for one in records(answer, "agents")
     ]
     _print_list(answer, as_json, columns, rows, "No agent yet: nexus agent add NAME --workspace W")
@@ -161,7 +161,8 @@ def agent_token(
             exit_codes.USAGE,
         )
     answer = ask(home, "agent.token", {"agent": agent, "workspace": workspace}, "Replacing the token")
-    _print_token(answer, as_json, f"Agent {shown(answer.get('agentId'))} has a new token; the old one has stopped.")
+    who = f"{shown(answer.get('name'))} ({shown(answer.get('agentId'))})"
+    _print_token(answer, as_json, f"Agent {who} has a new token; the old one has stopped.")
 
 
 @agents.command("remove", epilog=examples("nexus agent remove Ada"))
@@ -206,8 +207,12 @@ def canvas_import(
         print_json(answer)
         return
     print_line(f"Canvas {shown(answer.get('title'))} imported: {shown(answer.get('canvasId'))}")
-    about = {key: value for key, value in answer.items() if key not in ("canvasId", "workspaceId", "title", "outcome")}
-    print_lines(f"  {line}" for line in fields(about))
+    counted = {name: value for name, value in answer.items() if isinstance(value, int)}
+    print_lines(f"  {line}" for line in fields(counted))
+    for one in records(answer, "leftOut"):
+        print_line(
+            f"  left out: element {shown(one.get('position'))} ({shown(one.get('id'))}): {shown(one.get('why'))}"
+        )
 
 
 @canvases.command(
@@ -256,7 +261,7 @@ def canvas_grant(
     if as_json:
         print_json(answer)
     else:
-        print_line(f"Agent {shown(answer.get('agentId'))} now has the role {role.value} on {escape(canvas)}.")
+        print_line(f"Agent {shown(answer.get('name'))} now has the role {role.value} on {shown(answer.get('title'))}.")
 
 
 @canvases.command("list", epilog=examples("nexus canvas list", "nexus canvas list --workspace Website --json"))
@@ -264,7 +269,7 @@ def canvas_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_j
     """Show canvases with their revision and last change."""
     answer = ask(home, "canvas.list", {"workspace": workspace}, "Reading the canvases")
     rows = [
-        (one.get("canvasId"), one.get("title"), one.get("workspaceId"), one.get("revision"), _when(one))
+        (one.get("canvasId"), one.get("title"), one.get("workspace"), one.get("revision"), _when(one))
         for one in records(answer, "canvases")
     ]
     columns = ("id", "title", "workspace", "revision", "updated")
@@ -278,12 +283,13 @@ def canvas_show(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one canvas: revision, counts and who has which role."""
+    """Show one canvas: revision, counts, types of elements, extent. With --json also its labels."""
     answer = ask(home, "canvas.show", {"canvas": canvas, "workspace": workspace}, "Reading the canvas")
     if as_json:
         print_json(answer)
-    else:
-        print_lines(fields(answer))
+        return
+    labels = len(records(answer, "labels"))
+    print_lines(fields({**{name: value for name, value in answer.items() if name != "role"}, "labels": labels}))
 
 
 def demo(

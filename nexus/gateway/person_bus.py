@@ -24,12 +24,18 @@ owners_listed_max: Final = 5_000
 rows_listed_max: Final = 1_000
 deliveries_listed_max: Final = 100
 events_per_page: Final = 500
-events_shown_max: Final = 10_000
+events_shown_max: Final = 1_000
 follow_wait_ms: Final = 10_000
 follow_grace_ms: Final = 5_000
 follow_retry_seconds: Final = 0.25
 host_answer_ms_max: Final = 3_000
 
+_NO_OWNER: Final = Refusal(
+    Code.NOT_FOUND, "No owner has that address, or it keeps nothing yet. `nexus-bus ls` shows those that do."
+)
+_NO_RECORD: Final = Refusal(
+    Code.NOT_FOUND, "That shard's journal has no such record. `nexus-bus tail --json` shows sequences that it has."
+)
 _RECORD: Final = re.compile(r"(\d{1,4}):(\d{1,18})\Z")
 
 Text = Annotated[str, Field(min_length=1, max_length=512)]
@@ -99,7 +105,7 @@ async def info(owners: Owners, asked: Info) -> Record:
     if to.kind == "host":
         return {"shard": _host_number(owners, to.id), **(await owners.read(to, "statistics", {}))}
     shard = to.shard(owners.shards)
-    return {"shard": shard, **(await owners.read(address.host(shard), "owner_info", {"address": str(to)}))}
+    return {"shard": shard, **(await _found(owners, shard, "owner_info", {"address": str(to)}, _NO_OWNER))}
 
 
 async def peek(owners: Owners, asked: Peek) -> Record:
@@ -115,7 +121,7 @@ async def get(owners: Owners, asked: Get) -> Record:
     """One journal record (`SHARD:SEQUENCE`), one row of an owner, or its rows up to a ceiling."""
     if place := _RECORD.match(asked.target):
         shard = _host_number(owners, place[1])
-        found = await owners.read(address.host(shard), "journal_record", {"sequence": int(place[2])})
+        found = await _found(owners, shard, "journal_record", {"sequence": int(place[2])}, _NO_RECORD)
         return {"shard": shard, **found}
     to = _parsed(asked.target)
     if asked.row is None:
@@ -130,13 +136,23 @@ async def get(owners: Owners, asked: Get) -> Record:
     )
 
 
+async def _found(owners: Owners, shard: int, verb: str, body: Record, missing: Refusal) -> Record:
+    """What a host answers; its `not_found` speaks to agents, so the person is told by `missing` instead."""
+    try:
+        return await owners.read(address.host(shard), verb, body)
+    except VerbRefused as refused:
+        if refused.error.get("code") == Code.NOT_FOUND.value:
+            raise VerbRefused.by(missing) from None
+        raise
+
+
 async def _rows(owners: Owners, to: Address, *, after: str, until: str | None) -> tuple[list[Record], bool]:
     """Rows in key order, those behind `after`, stopping behind `until`; and whether the ceiling cut them."""
-    host = address.host(to.shard(owners.shards))
+    shard = to.shard(owners.shards)
     found: list[Record] = []
     while len(found) < rows_listed_max:
         body: Record = {"address": str(to), "limit": page_items_max, **({"after": after} if after else {})}
-        page = records(await owners.read(host, "owner_rows", body), "rows")
+        page = records(await _found(owners, shard, "owner_rows", body, _NO_OWNER), "rows")
         found += page
         if len(page) < page_items_max:
             return found[:rows_listed_max], False
@@ -161,7 +177,7 @@ async def follow(owners: Owners, asked: Tail, emit: Emit) -> None:
     async def pump(shard: int, after: int) -> None:
         while True:
             try:
-                page, after = await _events(owners, shard, after, wait_ms=follow_wait_ms)
+                page, after = await _coming(owners, shard, after)
             except VerbRefused as refused:
                 if refused.error.get("retryable") is not True:
                     raise
@@ -186,29 +202,15 @@ async def _newest(owners: Owners, count: int) -> tuple[list[Record], list[int]]:
 
 
 async def _newest_of(owners: Owners, shard: int, count: int) -> tuple[list[Record], int]:
-    """Looks back from the journal's end in growing steps, since records without events lie between."""
-    statistics = await owners.read(address.host(shard), "statistics", {})
-    end = _number(statistics, "sequence")
-    span = 2 * count + 1
-    while True:
-        after = max(0, end - span)
-        start = after
-        events: list[Record] = []
-        while True:
-            page, reached = await _events(owners, shard, after, wait_ms=0)
-            events = [*events, *page][-max(count, 1) :]
-            if reached <= after:
-                break
-            after = reached
-        if len(events) >= count or start == 0:
-            return events, after
-        span *= 8
+    """One shard's newest events and its journal's end, behind which following goes on."""
+    answer = await owners.read(address.host(shard), "events", {"limit": count})
+    return [{"shard": shard, **event} for event in records(answer, "events")], _number(answer, "last")
 
 
-async def _events(owners: Owners, shard: int, after: int, *, wait_ms: int) -> tuple[list[Record], int]:
-    """A page of events and where to go on: behind its last one, since a page may be cut anywhere before `last`."""
-    body: Record = {"after": after, "limit": events_per_page, "waitMs": wait_ms}
-    answer = await owners.read(address.host(shard), "events", body, within_ms=wait_ms + follow_grace_ms)
+async def _coming(owners: Owners, shard: int, after: int) -> tuple[list[Record], int]:
+    """The next events, waited for, and where to go on: behind the last one, since a page may be cut before `last`."""
+    body: Record = {"after": after, "limit": events_per_page, "waitMs": follow_wait_ms}
+    answer = await owners.read(address.host(shard), "events", body, within_ms=follow_wait_ms + follow_grace_ms)
     page = [{"shard": shard, **event} for event in records(answer, "events")]
     seen = [_number(event, "sequence") for event in page] or [_number(answer, "last")]
     return page, max(after, *seen)

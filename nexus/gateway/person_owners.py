@@ -47,6 +47,10 @@ class Directory:
         """The workspace of that id or name. Raises VerbRefused."""
         return chosen(resolve("workspace", typed, [_named(one, "workspaceId") for one in self.workspaces]))
 
+    def workspace_name(self, workspace_id: str) -> str:
+        """Its name, for showing; empty when there is no such workspace."""
+        return next((text(one, "name") for one in self.workspaces if one.get("workspaceId") == workspace_id), "")
+
     def agents_named(self, inside: str | None) -> list[Named]:
         """Every agent, or those pinned to the workspace with id `inside`."""
         every = [_named(one, "agentId", workspace_id=text(one, "workspaceId")) for one in self.agents]

@@ -141,14 +141,19 @@ async def agent_list(owners: Owners, asked: InWorkspace) -> Record:
     inside = directory.workspace(asked.workspace).id if asked.workspace else None
     wanted = [one for one in directory.agents if inside is None or one.get("workspaceId") == inside]
     facts = await owners.read_each([address.agent(text(one, "agentId")) for one in wanted], "agent_facts")
-    return {"agents": [{**one, **(known or {})} for one, known in zip(wanted, facts, strict=True)]}
+    return {
+        "agents": [
+            {**one, "workspace": directory.workspace_name(text(one, "workspaceId")), **(known or {})}
+            for one, known in zip(wanted, facts, strict=True)
+        ]
+    }
 
 
 async def agent_token(owners: Owners, asked: AgentNamed) -> Record:
     meant = (await owners.directory()).agent(asked.agent, asked.workspace)
     token, token_hash = _new_token(meant.id)
     await owners.ask(address.agent(meant.id), "token_replace", {"tokenHash": token_hash})
-    return {"agentId": meant.id, "token": token}
+    return {"agentId": meant.id, "name": meant.name, "token": token}
 
 
 async def agent_remove(owners: Owners, asked: AgentNamed) -> Record:
@@ -194,7 +199,13 @@ async def canvas_grant(owners: Owners, asked: CanvasGrant) -> Record:
     agent = chosen(meant)
     to = address.canvas(workspace_id, text(entry, "canvasId"))
     await owners.ask(to, "canvas_grant", {"agentId": agent.id, "role": asked.role})
-    return {"canvasId": entry["canvasId"], "agentId": agent.id, "role": asked.role}
+    return {
+        "canvasId": entry["canvasId"],
+        "title": entry["title"],
+        "agentId": agent.id,
+        "name": agent.name,
+        "role": asked.role,
+    }
 
 
 async def canvas_list(owners: Owners, asked: InWorkspace) -> Record:
@@ -207,13 +218,19 @@ async def canvas_list(owners: Owners, asked: InWorkspace) -> Record:
     entries = [one async for one in owners.canvases_within(within)]
     places = [address.canvas(text(one, "workspaceId"), text(one, "canvasId")) for one in entries]
     heads = await owners.read_each(places, "canvas_summary")
-    return {"canvases": [{**one, **head} for one, head in zip(entries, heads, strict=True) if head is not None]}
+    return {
+        "canvases": [
+            {**one, "workspace": directory.workspace_name(text(one, "workspaceId")), **head}
+            for one, head in zip(entries, heads, strict=True)
+            if head is not None
+        ]
+    }
 
 
 async def canvas_show(owners: Owners, asked: CanvasNamed) -> Record:
     entry = await owners.canvas(asked.canvas, asked.workspace)
     to = address.canvas(text(entry, "workspaceId"), text(entry, "canvasId"))
-    return {**entry, **(await owners.read(to, "canvas_summary", {}))}
+    return {**entry, **(await owners.read(to, "canvas_get_state", {"canvasId": text(entry, "canvasId")}))}
 
 
 def _new_token(agent_id: str) -> tuple[str, bytes]:
@@ -236,7 +253,10 @@ def _checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Awai
         try:
             parsed = arguments.model_validate(raw)
         except ValidationError as bad:
-            problems = {".".join(map(str, error["loc"])): error["msg"] for error in bad.errors(include_input=False)}
+            problems = {
+                ".".join(map(str, error["loc"])): error["msg"].removeprefix("Value error, ")
+                for error in bad.errors(include_input=False)
+            }
             raise VerbRefused.by(invalid_arguments(problems)) from None
         return await run(owners, parsed)
 

@@ -85,19 +85,25 @@ def test_times_are_rfc_3339_in_utc_with_milliseconds() -> None:
     assert time_text(10**30) == str(10**30)
 
 
-def test_a_refusal_names_bad_fields_candidates_and_that_a_retry_may_help() -> None:
+def test_bad_fields_are_named_in_place_of_a_sentence_meant_for_agents() -> None:
+    record: dict[str, Value] = {
+        "message": "Some arguments do not fit this tool.",
+        "fields": [{"path": "name", "problem": "is blank"}],
+    }
+    assert error_lines(record) == ["Refused: correct this and try again.", "  name: is blank"]
+
+
+def test_a_refusal_names_candidates_and_that_a_retry_may_help() -> None:
     lines = error_lines(
         {
             "code": "invalid_arguments",
             "message": "More than one.",
             "retryable": True,
-            "fields": [{"path": "name", "problem": "is blank"}],
             "candidates": [{"id": "01a", "name": "Ada", "workspaceId": "w1"}],
         }
     )
     assert lines == [
         "Refused: More than one.",
-        "  name: is blank",
         "  01a  Ada  (workspace w1)",
         "It may work when tried again in a moment.",
     ]

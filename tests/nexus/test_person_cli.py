@@ -155,7 +155,7 @@ def test_what_others_typed_cannot_act_on_the_terminal(monkeypatch: pytest.Monkey
         ("app/-/directory", "directory_list"): hostile,
         ("agent/-/a", "agent_facts"): {"mode": HOSTILE},
         ("host", "statistics"): {"sequence": 1, HOSTILE: HOSTILE},
-        ("host", "events"): lambda to, body: {"events": [event] if body["after"] == 0 else [], "last": 1},
+        ("host", "events"): {"events": [event], "last": 1},
         ("host", "owners"): {"owners": [{"address": HOSTILE}]},
         ("host", "owner_rows"): {"rows": [{"row": HOSTILE, "value": HOSTILE}]},
         ("mailbox", "mailbox_peek"): {"deliveries": [{"title": HOSTILE}], "note": HOSTILE},
@@ -182,14 +182,18 @@ def test_a_file_is_imported_under_its_name_with_numbers_that_are_not_finite_as_n
     monkeypatch: pytest.MonkeyPatch, scene_file: Path
 ) -> None:
     """canvas 3.1, 4.5"""
-    answer: Record = {"outcome": "applied", "revision": 1, "leftOutCount": 1}
+    left_out: Record = {"position": 0, "id": HOSTILE, "why": "x is not a number"}
+    answer: Record = {"outcome": "applied", "revision": 1, "leftOutCount": 1, "leftOut": [left_out]}
     with commands(monkeypatch, {**LISTS, ("canvas", "canvas_import"): answer}) as (run, port):
         printed = run.json("canvas", "import", str(scene_file), "--workspace", "Site")
         (body,) = port.caller.bodies("canvas_import")
         assert body["title"] == "plan"
         assert body["scene"] == {"type": "excalidraw", "elements": [{"id": "e", "x": None}], "files": {}}
         assert printed["canvasId"]
-        assert "leftOutCount: 1" in run.nexus("canvas", "import", str(scene_file), "-w", "w1").stdout
+        text = run.nexus("canvas", "import", str(scene_file), "-w", "w1").stdout
+        assert "leftOutCount: 1" in text
+        assert "left out: element 0 (Ada\\x1b" in text
+        assert "\x1b" not in text
 
 
 def test_a_canvas_is_exported_over_an_existing_file_and_to_standard_output(
@@ -225,10 +229,17 @@ def test_a_role_is_granted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_canvases_are_shown_and_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    script: dict[tuple[str, str], Scripted] = {**LISTS, ("canvas", "canvas_summary"): {"revision": 7}}
+    script: dict[tuple[str, str], Scripted] = {
+        **LISTS,
+        ("canvas", "canvas_summary"): {"revision": 7},
+        ("canvas/w1/c1", "canvas_get_state"): {"revision": 8, "labels": [{"text": "x"}]},
+    }
     with commands(monkeypatch, script) as (run, _):
         assert [one["revision"] for one in run.json("canvas", "list")["canvases"]] == [7, 7]
-        assert "revision:" in run.nexus("canvas", "show", "c1").stdout
+        assert run.json("canvas", "show", "c1")["labels"] == [{"text": "x"}]
+        shown = [line.split() for line in run.nexus("canvas", "show", "c1").stdout.splitlines()]
+        assert ["revision:", "8"] in shown
+        assert ["labels:", "1"] in shown
 
 
 def test_events_are_one_line_each_and_one_json_object_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,8 +254,7 @@ def test_events_are_one_line_each_and_one_json_object_each(monkeypatch: pytest.M
         "data": {"revision": 1},
     }
     script: dict[tuple[str, str], Scripted] = {
-        ("host", "statistics"): {"sequence": 1},
-        ("host", "events"): lambda to, body: {"events": [event] if body["after"] == 0 else [], "last": 1},
+        ("host", "events"): {"events": [event], "last": 1},
     }
     with commands(monkeypatch, script) as (run, _):
         assert run.bus("tail", "-n", "5").stdout.splitlines() == [

@@ -256,7 +256,7 @@ def test_a_canvas_is_found_by_title_in_the_workspace_that_decides() -> None:
 def test_a_role_is_granted_to_the_agent_of_that_name_in_the_canvass_workspace() -> None:
     with running_port({**LISTS, ("canvas/w2/c2", "canvas_grant"): {}}) as port:
         ok = ask(port, "canvas.grant", {"canvas": "c2", "agent": "Ada", "role": "editor"})["ok"]
-        assert ok == {"canvasId": "c2", "agentId": "a2", "role": "editor"}
+        assert (ok["canvasId"], ok["agentId"], ok["role"]) == ("c2", "a2", "editor")
         assert port.caller.bodies("canvas_grant") == [{"agentId": "a2", "role": "editor"}]
 
 
@@ -284,7 +284,13 @@ def test_canvases_are_listed_over_all_workspaces_and_pages() -> None:
     with running_port(script) as port:
         listed = ask(port, "canvas.list")["ok"]["canvases"]
         assert len(listed) == page_items_max + 1
-        assert listed[-1] == {"canvasId": "last", "title": "T", "workspaceId": "w1", "revision": 3}
+        assert listed[-1] == {
+            "canvasId": "last",
+            "title": "T",
+            "workspaceId": "w1",
+            "workspace": "Site",
+            "revision": 3,
+        }
         assert {"limit": page_items_max, "after": f"c{page_items_max - 1:04}"} in port.caller.bodies(
             "readable_canvases"
         )
@@ -342,61 +348,68 @@ def test_a_journal_record_is_got_by_shard_and_sequence() -> None:
         assert refused_code(ask(port, "bus.get", {"target": "nonsense"})) == "invalid_arguments"
 
 
+def test_what_a_host_does_not_have_is_told_to_the_person_in_its_own_words() -> None:
+    missing = Refusal(Code.NOT_FOUND, "for agents")
+    script: dict[tuple[str, str], Scripted] = {
+        ("host", verb): missing for verb in ("owner_info", "owner_rows", "journal_record")
+    }
+    with running_port(script) as port:
+        for answer in (
+            ask(port, "bus.info", {"address": "canvas/w/c"}),
+            ask(port, "bus.get", {"target": "canvas/w/c"}),
+            ask(port, "bus.get", {"target": "0:7"}),
+        ):
+            assert refused_code(answer) == "not_found"
+            assert "nexus-bus" in answer["error"]["message"]
+
+
 def test_a_mailbox_is_peeked_at_by_agent_or_address() -> None:
     with running_port({**LISTS, ("mailbox/-/b1", "mailbox_peek"): {"deliveries": []}}) as port:
         assert ask(port, "bus.peek", {"target": "Bo"})["ok"]["mailbox"] == "mailbox/-/b1"
         assert ask(port, "bus.peek", {"target": "mailbox/-/b1"})["ok"]["deliveries"] == []
 
 
-def _journal(count: int) -> dict[int, list[Record]]:
-    """Per shard, an event on every third record."""
+def _journals(count: int) -> dict[str, list[Record]]:
+    """The events of two shards, their times interleaved."""
     return {
-        shard: [
-            {"sequence": n, "index": 0, "at": 10 * n + shard, "owner": "app/-/directory", "type": "t", "data": {}}
-            for n in range(3, count, 3)
-        ]
+        str(shard): [{"sequence": n, "index": 0, "at": 10 * n + shard, "type": "t"} for n in range(count)]
         for shard in (0, 1)
     }
 
 
-def _journal_script(journal: dict[int, list[Record]], end: int) -> dict[tuple[str, str], Scripted]:
-    def events(to: Address, body: Record) -> Record:
-        after, limit = body["after"], body["limit"]
-        assert isinstance(after, int)
-        assert isinstance(limit, int)
-        later = [one for one in journal[int(to.id)] if isinstance(at := one["sequence"], int) and at > after][:limit]
-        return {"events": [*later], "last": end}
+@pytest.mark.parametrize("count", [0, 1, 5, 50])
+def test_tail_answers_the_newest_events_of_all_shards_in_order(count: int) -> None:
+    journals = _journals(20)
 
-    return {("host", "events"): events, ("host", "statistics"): {"sequence": end}}
+    def newest(to: Address, body: Record) -> Record:
+        assert body == {"limit": count}, "without `after` a host answers its newest events"
+        return {"events": [*journals[to.id][20 - min(count, 20) :]], "last": 19}
 
-
-@pytest.mark.parametrize(("records", "count"), [(10, 4), (3000, 4), (3000, 700), (5, 50), (3, 5)])
-def test_tail_answers_the_newest_events_of_all_shards_in_order(records: int, count: int) -> None:
-    journal = _journal(records)
-    expected = sorted((one["at"] for events in journal.values() for one in events), key=lambda at: int(str(at)))
-    with running_port(_journal_script(journal, records), shards=2) as port:
-        got = ask(port, "bus.tail", {"count": count})["ok"]["events"]
-        assert [one["at"] for one in got] == expected[-count:]
+    with running_port({("host", "events"): newest}, shards=2) as port:
+        ok = ask(port, "bus.tail", {"count": count})["ok"]
+        expected = sorted(10 * n + shard for n in range(20) for shard in (0, 1))
+        assert [one["at"] for one in ok["events"]] == expected[max(0, 40 - count) :]
+        assert ok["cursor"] == {"0": 19, "1": 19}
 
 
 def test_following_streams_past_and_coming_events_until_the_peer_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(person_bus, "follow_retry_seconds", 0.001)
-    journal: dict[int, list[Record]] = {0: _journal(7)[0]}
+    past: list[Value] = [{"sequence": 3, "at": 1, "type": "t"}, {"sequence": 6, "at": 2, "type": "t"}]
     coming: Record = {"sequence": 9, "index": 0, "at": 999, "owner": "o", "type": "t", "data": {}}
     waits = 0
 
     def events(to: Address, body: Record) -> Record | Refusal:
         nonlocal waits
-        if body["waitMs"] == 0:
-            return {"events": [*journal[0]] if body["after"] == 0 else [], "last": 7}
+        if "after" not in body:
+            return {"events": past, "last": 7}
         waits += 1
+        assert body["after"] == (7 if waits < 3 else 9)
         if waits == 1:
             return unavailable()
         return {"events": [coming], "last": 9} if waits == 2 else unavailable()
 
-    script: dict[tuple[str, str], Scripted] = {("host", "events"): events, ("host", "statistics"): {"sequence": 7}}
     with (
-        running_port(script) as port,
+        running_port({("host", "events"): events}) as port,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection,
     ):
         connection.settimeout(10)
@@ -408,7 +421,7 @@ def test_following_streams_past_and_coming_events_until_the_peer_leaves(monkeypa
 
 
 def test_a_refusal_ends_following_with_its_reason() -> None:
-    script: dict[tuple[str, str], Scripted] = {("host", "statistics"): Refusal(Code.INTERNAL, "broken")}
+    script: dict[tuple[str, str], Scripted] = {("host", "events"): Refusal(Code.INTERNAL, "broken")}
     with running_port(script) as port:
         assert refused_code(ask(port, "bus.tail", {"follow": True})) == "internal"
 
