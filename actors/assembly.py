@@ -37,6 +37,8 @@ class Surroundings:
 
 @dataclass(slots=True)
 class RunningHost:
+    """A host that serves, with what must be closed to end it."""
+
     host: Host
     journal: Journal
     server: LinkServer

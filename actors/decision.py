@@ -32,6 +32,8 @@ class PrincipalKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
+    """Who sent a message, and as what."""
+
     kind: PrincipalKind
     agent_id: str = ""
     """For AGENT: who calls."""

@@ -21,6 +21,8 @@ _Tell: TypeAlias = Callable[[Record | Refusal], None]
 
 
 class Inspector:
+    """Answers the verbs of a host's own address, and keeps those who wait for events."""
+
     def __init__(
         self,
         shard: int,

@@ -32,6 +32,8 @@ class _Held:
 
 
 class Outbox:
+    """The sending side of every stream of this shard."""
+
     def __init__(
         self,
         shard: int,

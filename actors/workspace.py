@@ -138,6 +138,8 @@ def _role(canvas: IndexedCanvas, principal: Principal) -> str | None:
 
 
 class WorkspaceRules:
+    """One workspace: its looks, its roots, and the index of its canvases."""
+
     @property
     def kind(self) -> str:
         return "workspace"

@@ -14,6 +14,8 @@ from bus.identifier import time_ordered_id
 
 
 class Clock(Protocol):
+    """What is handed to everything that needs time or ids."""
+
     def now_ms(self) -> int:
         """Milliseconds since the epoch, never less than what was answered before."""
         ...

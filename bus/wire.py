@@ -17,6 +17,8 @@ class PathInUse(Exception):
 
 
 class Listener(Protocol):
+    """The end that others connect to."""
+
     def send(self, peer: bytes, frame: bytes) -> bool:
         """False when the peer is gone or does not take anything any more; the frame is then dropped."""
         ...
@@ -25,6 +27,8 @@ class Listener(Protocol):
 
 
 class Connection(Protocol):
+    """The end that connects to one listener, and again to its successor."""
+
     def send(self, frame: bytes) -> bool:
         """False when the listener has not taken anything for so long that no more can wait; the frame is dropped."""
         ...
@@ -33,6 +37,8 @@ class Connection(Protocol):
 
 
 class Wire(Protocol):
+    """Makes both kinds of end."""
+
     def listen(self, path: Path, received: Callable[[bytes, bytes], None]) -> Listener:
         """`received(peer, frame)` for each frame; `peer` stays the same while its connection lives."""
         ...
@@ -53,4 +59,6 @@ class Scheduler(Protocol):
 
 
 class Timer(Protocol):
+    """What `call_later` gives back."""
+
     def cancel(self) -> None: ...

@@ -15,6 +15,8 @@ from actors.decision import RowEffect, Verb
 
 
 class AgentRules:
+    """One agent: who it is, what it may, and the admission of its calls."""
+
     @property
     def kind(self) -> str:
         return "agent"

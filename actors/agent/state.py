@@ -23,6 +23,8 @@ def claim_row(call_id: str) -> str:
 
 
 class Head(Model):
+    """The row `head`: everything of the agent but its credentials."""
+
     name: str
     persona: str | None
     kind: str
@@ -63,6 +65,8 @@ class Claim(Model):
 
 @dataclass(slots=True)
 class AgentState:
+    """What an agent owner knows; no head means that the agent was never created."""
+
     head: Head | None = None
     credentials: dict[str, Credential] = field(default_factory=dict)
     waiting: int = 0

@@ -35,6 +35,8 @@ _PICTURES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 
 @dataclass(slots=True)
 class Imported:
+    """What became of a scene that was read: its elements, its files, and what was mended or left out."""
+
     elements: dict[str, Record] = field(default_factory=dict)
     """By id, in the scene's order, complete and tied."""
     files: dict[str, Record] = field(default_factory=dict)

@@ -107,6 +107,8 @@ class Entry:
 
 @dataclass(slots=True)
 class CanvasState:
+    """One canvas in memory, row by row; with the head only until something needs the scene."""
+
     head: Head | None = None
     """None: there is no such canvas."""
     roles: dict[str, str] = field(default_factory=dict)

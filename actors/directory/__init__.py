@@ -15,6 +15,8 @@ from actors.directory.state import DirectoryState, apply
 
 
 class DirectoryRules:
+    """The one owner of what must be unique or bounded over all workspaces and agents."""
+
     @property
     def kind(self) -> str:
         return "app"

@@ -35,6 +35,8 @@ class ListedWorkspace(Model):
 
 @dataclass(slots=True)
 class DirectoryState:
+    """Every workspace and agent by id, and which workspace is active."""
+
     active: str | None = None
     agents: dict[str, ListedAgent] = field(default_factory=dict)
     workspaces: dict[str, ListedWorkspace] = field(default_factory=dict)

@@ -15,6 +15,8 @@ from actors.mailbox.state import MailboxState, apply
 
 
 class MailboxRules:
+    """One agent's mailbox: the authority over the threads that it receives."""
+
     @property
     def kind(self) -> str:
         return "mailbox"

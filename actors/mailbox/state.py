@@ -91,6 +91,8 @@ class Offer(Model):
 
 
 class Sent(Model):
+    """The originator's mirror of a thread that it opened."""
+
     recipientId: str
     recipientName: str
     title: str
@@ -136,6 +138,8 @@ class SortedItems(Generic[Item]):
 
 @dataclass(slots=True)
 class MailboxState:
+    """Everything in one mailbox, and the facts about its agent that decide what may be delivered."""
+
     facts: Facts | None = None
     received: dict[str, Received] = field(default_factory=dict)
     tasks: dict[str, TaskEnvelope] = field(default_factory=dict)

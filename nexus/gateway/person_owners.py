@@ -39,6 +39,8 @@ class VerbRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Directory:
+    """The directory's list, for finding what the person names."""
+
     workspaces: Sequence[Record]
     agents: Sequence[Record]
     active_workspace_id: str

@@ -1,3 +1,5 @@
+"""Names that the person types: resolved, refused when ambiguous, ids listed."""
+
 from __future__ import annotations
 
 from nexus.gateway.naming import Named, resolve

@@ -1,3 +1,5 @@
+"""What commands print: nothing typed by others reaches the terminal as an escape sequence."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""The person's commands, against a real port that answers from a script."""
+
 from __future__ import annotations
 
 import json

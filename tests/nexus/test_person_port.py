@@ -1,12 +1,11 @@
+"""The person's socket: who may speak, what is a request, and what each verb asks of owners."""
+
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import socket
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -14,11 +13,11 @@ from bus.address import Address
 from bus.client import DeadlinePassed
 from bus.limits import json_depth_max, page_items_max
 from bus.value import Record, Value
-from nexus.gateway import person_bus, person_port
+from nexus.gateway import person_port
 from nexus.gateway.person_verbs import VERBS
 from tests.support.caller import Scripted
-from tests.support.person_port import RunningPort, running_port
-from tools.errors import Code, Refusal, unavailable
+from tests.support.person_port import ask, exchange, refused_code, running_port
+from tools.errors import Code, Refusal
 
 DIRECTORY: Record = {
     "workspaces": [
@@ -37,27 +36,6 @@ LISTS: dict[tuple[str, str], Scripted] = {
     ("workspace/w1/w1", "readable_canvases"): {"canvases": [{"canvasId": "c1", "title": "Plan", "role": "owner"}]},
     ("workspace/w2/w2", "readable_canvases"): {"canvases": [{"canvasId": "c2", "title": "Plan", "role": "owner"}]},
 }
-
-
-def exchange(port: RunningPort, raw: bytes) -> dict[str, Any]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(10)
-        connection.connect(str(port.socket_path))
-        with contextlib.suppress(BrokenPipeError):  # a port that refuses unread may have closed already
-            connection.sendall(raw)
-        with connection.makefile("rb") as lines:
-            answer = json.loads(lines.readline())
-            assert lines.read() == b"", "one request has one answer"
-    assert isinstance(answer, dict)
-    return answer
-
-
-def ask(port: RunningPort, verb: str, arguments: Mapping[str, object] | None = None) -> dict[str, Any]:
-    return exchange(port, json.dumps({"verb": verb, "arguments": arguments or {}}).encode() + b"\n")
-
-
-def refused_code(answer: dict[str, Any]) -> str:
-    return str(answer["error"]["code"])
 
 
 def test_another_user_is_refused_before_anything_is_read() -> None:
@@ -119,7 +97,7 @@ def test_a_defect_is_told_by_an_incident_and_no_exception_text() -> None:
     """common 7.4"""
 
     def explode(to: Address, body: Record) -> Record:
-        raise RuntimeError("secret path /root/x")
+        raise RuntimeError("secret path /var/x")
 
     with running_port({("app/-/directory", "directory_list"): explode}) as port:
         answer = ask(port, "workspace.list")
@@ -294,136 +272,6 @@ def test_canvases_are_listed_over_all_workspaces_and_pages() -> None:
         assert {"limit": page_items_max, "after": f"c{page_items_max - 1:04}"} in port.caller.bodies(
             "readable_canvases"
         )
-
-
-def test_owners_are_listed_shard_by_shard_over_pages() -> None:
-    def owners(to: Address, body: Record) -> Record:
-        count = page_items_max if to.id == "0" and "after" not in body else 1
-        return {"owners": [{"address": f"canvas/w/{n}", "rows": 1, "live": False} for n in range(count)]}
-
-    with running_port({("host", "owners"): owners}, shards=2) as port:
-        ok = ask(port, "bus.ls", {"kind": "canvas"})["ok"]
-        assert len(ok["owners"]) == page_items_max + 2
-        assert [one["shard"] for one in ok["owners"][-2:]] == [0, 1]
-        assert all(body["kind"] == "canvas" for body in port.caller.bodies("owners"))
-
-
-def test_info_shows_a_host_that_does_not_answer_as_such() -> None:
-    script: dict[tuple[str, str], Scripted] = {
-        ("host/-/0", "statistics"): {"sequence": 9},
-        ("host/-/1", "statistics"): unavailable(),
-    }
-    with running_port(script, shards=2) as port:
-        hosts = ask(port, "bus.info")["ok"]["hosts"]
-        assert [host["reachable"] for host in hosts] == [True, False]
-
-
-def test_an_owner_is_asked_about_at_the_host_it_hashes_to() -> None:
-    place = Address.parse("canvas/w1/c1")
-    script: dict[tuple[str, str], Scripted] = {
-        ("host", "owner_info"): {"live": True},
-        ("host", "owner_rows"): {"rows": [{"row": "head", "value": {"key": b"\x00\x01"}}]},
-    }
-    with running_port(script, shards=4) as port:
-        assert ask(port, "bus.info", {"address": str(place)})["ok"]["live"] is True
-        rows = ask(port, "bus.get", {"target": str(place)})["ok"]["rows"]
-        assert rows == [{"row": "head", "value": {"key": {"base64": "AAE="}}}]
-        assert {made.to for made in port.caller.calls} == {f"host/-/{place.shard(4)}"}
-
-
-def test_one_row_is_looked_up_behind_its_prefix() -> None:
-    def rows(to: Address, body: Record) -> Record:
-        return {"rows": [{"row": row, "value": row} for row in ("el/aa", "el/ab", "el/b") if row > str(body["after"])]}
-
-    with running_port({("host", "owner_rows"): rows}) as port:
-        assert ask(port, "bus.get", {"target": "canvas/w/c", "row": "el/ab"})["ok"]["value"] == "el/ab"
-        assert refused_code(ask(port, "bus.get", {"target": "canvas/w/c", "row": "el/zz"})) == "not_found"
-        assert port.caller.bodies("owner_rows")[0]["after"] == "el/a"
-
-
-def test_a_journal_record_is_got_by_shard_and_sequence() -> None:
-    with running_port({("host/-/1", "journal_record"): {"sequence": 42}}, shards=2) as port:
-        assert ask(port, "bus.get", {"target": "1:42"})["ok"] == {"shard": 1, "sequence": 42}
-        assert refused_code(ask(port, "bus.get", {"target": "2:42"})) == "not_found"
-        assert refused_code(ask(port, "bus.get", {"target": "nonsense"})) == "invalid_arguments"
-
-
-def test_what_a_host_does_not_have_is_told_to_the_person_in_its_own_words() -> None:
-    missing = Refusal(Code.NOT_FOUND, "for agents")
-    script: dict[tuple[str, str], Scripted] = {
-        ("host", verb): missing for verb in ("owner_info", "owner_rows", "journal_record")
-    }
-    with running_port(script) as port:
-        for answer in (
-            ask(port, "bus.info", {"address": "canvas/w/c"}),
-            ask(port, "bus.get", {"target": "canvas/w/c"}),
-            ask(port, "bus.get", {"target": "0:7"}),
-        ):
-            assert refused_code(answer) == "not_found"
-            assert "nexus-bus" in answer["error"]["message"]
-
-
-def test_a_mailbox_is_peeked_at_by_agent_or_address() -> None:
-    with running_port({**LISTS, ("mailbox/-/b1", "mailbox_peek"): {"deliveries": []}}) as port:
-        assert ask(port, "bus.peek", {"target": "Bo"})["ok"]["mailbox"] == "mailbox/-/b1"
-        assert ask(port, "bus.peek", {"target": "mailbox/-/b1"})["ok"]["deliveries"] == []
-
-
-def _journals(count: int) -> dict[str, list[Record]]:
-    """The events of two shards, their times interleaved."""
-    return {
-        str(shard): [{"sequence": n, "index": 0, "at": 10 * n + shard, "type": "t"} for n in range(count)]
-        for shard in (0, 1)
-    }
-
-
-@pytest.mark.parametrize("count", [0, 1, 5, 50])
-def test_tail_answers_the_newest_events_of_all_shards_in_order(count: int) -> None:
-    journals = _journals(20)
-
-    def newest(to: Address, body: Record) -> Record:
-        assert body == {"limit": count}, "without `after` a host answers its newest events"
-        return {"events": [*journals[to.id][20 - min(count, 20) :]], "last": 19}
-
-    with running_port({("host", "events"): newest}, shards=2) as port:
-        ok = ask(port, "bus.tail", {"count": count})["ok"]
-        expected = sorted(10 * n + shard for n in range(20) for shard in (0, 1))
-        assert [one["at"] for one in ok["events"]] == expected[max(0, 40 - count) :]
-        assert ok["cursor"] == {"0": 19, "1": 19}
-
-
-def test_following_streams_past_and_coming_events_until_the_peer_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(person_bus, "follow_retry_seconds", 0.001)
-    past: list[Value] = [{"sequence": 3, "at": 1, "type": "t"}, {"sequence": 6, "at": 2, "type": "t"}]
-    coming: Record = {"sequence": 9, "index": 0, "at": 999, "owner": "o", "type": "t", "data": {}}
-    waits = 0
-
-    def events(to: Address, body: Record) -> Record | Refusal:
-        nonlocal waits
-        if "after" not in body:
-            return {"events": past, "last": 7}
-        waits += 1
-        assert body["after"] == (7 if waits < 3 else 9)
-        if waits == 1:
-            return unavailable()
-        return {"events": [coming], "last": 9} if waits == 2 else unavailable()
-
-    with (
-        running_port({("host", "events"): events}) as port,
-        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection,
-    ):
-        connection.settimeout(10)
-        connection.connect(str(port.socket_path))
-        connection.sendall(b'{"verb": "bus.tail", "arguments": {"follow": true, "count": 5}}\n')
-        with connection.makefile("rb") as lines:
-            got = [json.loads(lines.readline())["event"]["sequence"] for _ in range(3)]
-        assert got == [3, 6, 9]
-
-
-def test_a_refusal_ends_following_with_its_reason() -> None:
-    script: dict[tuple[str, str], Scripted] = {("host", "events"): Refusal(Code.INTERNAL, "broken")}
-    with running_port(script) as port:
-        assert refused_code(ask(port, "bus.tail", {"follow": True})) == "internal"
 
 
 def test_a_peer_that_leaves_early_disturbs_nobody() -> None:

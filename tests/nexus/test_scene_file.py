@@ -1,3 +1,5 @@
+"""Scene files: read with clear refusals, written whole or not at all."""
+
 from __future__ import annotations
 
 import json

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import shutil
 import socket
 import tempfile
@@ -11,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bus.clock import ManualClock
 from nexus.gateway.person_port import PersonPort
@@ -19,6 +22,8 @@ from tests.support.caller import Scripted, ScriptedCaller
 
 @dataclass(frozen=True, slots=True)
 class RunningPort:
+    """Where it listens, and what it asked of owners."""
+
     run: Path
     caller: ScriptedCaller
 
@@ -57,3 +62,24 @@ def running_port(
         assert (run / "person.sock").exists(), "the port removed the supervisor's socket"
         listening.close()
         shutil.rmtree(run)
+
+
+def exchange(port: RunningPort, raw: bytes) -> dict[str, Any]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(10)
+        connection.connect(str(port.socket_path))
+        with contextlib.suppress(BrokenPipeError):  # a port that refuses unread may have closed already
+            connection.sendall(raw)
+        with connection.makefile("rb") as lines:
+            answer = json.loads(lines.readline())
+            assert lines.read() == b"", "one request has one answer"
+    assert isinstance(answer, dict)
+    return answer
+
+
+def ask(port: RunningPort, verb: str, arguments: Mapping[str, object] | None = None) -> dict[str, Any]:
+    return exchange(port, json.dumps({"verb": verb, "arguments": arguments or {}}).encode() + b"\n")
+
+
+def refused_code(answer: dict[str, Any]) -> str:
+    return str(answer["error"]["code"])
