@@ -15,6 +15,12 @@ from tests.support.caller import Scripted
 from tests.support.person_port import ask, refused_code, running_port
 from tools.errors import Code, Refusal, unavailable
 
+DIRECTORY: Record = {
+    "workspaces": [{"workspaceId": "w2", "name": "Shop", "root": None, "isActive": True}],
+    "agents": [{"agentId": "b1", "name": "Bo", "workspaceId": "w2"}],
+    "activeWorkspaceId": "w2",
+}
+
 
 def test_owners_are_listed_shard_by_shard_over_pages() -> None:
     def owners(to: Address, body: Record) -> Record:
@@ -84,7 +90,9 @@ def test_what_a_host_does_not_have_is_told_to_the_person_in_its_own_words() -> N
 
 
 def test_a_mailbox_is_peeked_at_by_agent_or_address() -> None:
-    with running_port({**LISTS, ("mailbox/-/b1", "mailbox_peek"): {"deliveries": []}}) as port:
+    with running_port(
+        {("app/-/directory", "directory_list"): DIRECTORY, ("mailbox/-/b1", "mailbox_peek"): {"deliveries": []}}
+    ) as port:
         assert ask(port, "bus.peek", {"target": "Bo"})["ok"]["mailbox"] == "mailbox/-/b1"
         assert ask(port, "bus.peek", {"target": "mailbox/-/b1"})["ok"]["deliveries"] == []
 
