@@ -34,10 +34,12 @@ from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal
 from nexus.gateway.identity import Credential, Identity, authenticate, parse_authorization
 from nexus.gateway.mcp import VISIT_KEY, McpServer, Visit
+from nexus.gateway.sessions import SessionShares
 from tools.base import Tool
 from tools.errors import unavailable
 
-_LEGACY_SESSIONS_MAX: Final = 1_024
+_LEGACY_SESSIONS_MAX: Final = 10_000
+_LEGACY_SESSIONS_PER_AGENT_MAX: Final = 64
 _LEGACY_SESSION_IDLE_SECONDS: Final = 30 * 60
 _SEAL_KEY_BYTES: Final = 32
 _PATH: Final = "/mcp"
@@ -126,6 +128,7 @@ class McpEndpoint:
         self._legacy = legacy
         self._modern = modern
         self._open_in_sessions: set[tuple[bytes, str]] = set()
+        self._shares = SessionShares(_LEGACY_SESSIONS_PER_AGENT_MAX, _LEGACY_SESSION_IDLE_SECONDS * 1_000)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._clock.now_ms()
@@ -197,11 +200,33 @@ class McpEndpoint:
         scope = {**scope, "headers": headers, "user": user, VISIT_KEY: visit}
         versions = _header_values(scope, b"mcp-protocol-version")
         is_legacy = not versions or versions[0].decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
-        await (self._legacy if is_legacy else self._modern)(scope, receive, send)
+        if not is_legacy:
+            await self._modern(scope, receive, send)
+        elif not _header_values(scope, b"mcp-session-id") and not self._shares.has_room(agent_id, self._clock.now_ms()):
+            text = "You have too many open sessions. End some of them, or wait until they have been idle long enough."
+            await _json_rpc_error(503, None, types.INTERNAL_ERROR, text)(scope, receive, send)
+        else:
+            await self._legacy(scope, receive, self._counted(scope, send, agent_id))
+
+    def _counted(self, scope: Scope, send: Send, agent_id: str) -> Send:
+        """A `send` that keeps count of the caller's sessions by what the SDK answers."""
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                has_ended = message["status"] == 404 or (scope["method"] == "DELETE" and message["status"] == 200)
+                for session in _header_values(message, b"mcp-session-id") or _header_values(scope, b"mcp-session-id"):
+                    if has_ended:
+                        self._shares.ended(agent_id, session)
+                    elif message["status"] < 400:
+                        self._shares.used(agent_id, session, self._clock.now_ms())
+            await send(message)
+
+        return counted
 
 
-def _header_values(scope: Scope, wanted: bytes) -> list[bytes]:
-    return [value for name, value in scope["headers"] if name == wanted]
+def _header_values(carrier: Scope | Message, wanted: bytes) -> list[bytes]:
+    """Of a request's scope or of the message that starts a response."""
+    return [value for name, value in carrier.get("headers", ()) if name == wanted]
 
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes | Response:
