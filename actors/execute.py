@@ -226,6 +226,6 @@ def _went_wrong(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
         incident = desk.clock.new_id()
         _log.error("incident", incident=incident, owner=str(owner.address), call=delivery.id)
         message = "NEXUS made a mistake and changed nothing. Report the incident to the person who runs NEXUS."
-        desk.reply(reply_of(delivery.id, Refusal(Code.INTERNAL, message, details={"incident": incident})))
+        desk.reply(reply_of(delivery.id, Refusal(Code.INTERNAL, message, details={"incidentId": incident})))
     if delivery.handled is not None:
         desk.parcel_failed(delivery, is_defect=True)

@@ -33,5 +33,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "thread.completed": "The recipient answered: completed.",
     "thread.partial": "The recipient answered: completed in part.",
     "thread.failed": "The recipient answered: failed, or delivery was given up.",
+    "thread.cancelled": "The thread ended without an answer: its recipient was removed.",
     "thread.rejected": "The recipient declined the task before working on it.",
+    # the runtime itself
+    "message.dead": "A message between owners failed too often and was put aside.",
+    "journal.unreadable": "Told by a host in place of a journal record that fails its checksum.",
 }

@@ -12,7 +12,7 @@ import socket
 from typing import Final
 
 from nexus.config import Home
-from nexus.sockets import peer_user_id
+from nexus.peer import peer_user_id
 
 line_bytes_max: Final = 64 * 1024
 _answer_seconds: Final = 5.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 
 from nexus.children import Ended
@@ -20,6 +21,11 @@ def told_to_end(loop: asyncio.AbstractEventLoop, ended: Ended) -> asyncio.Future
 
     ended(told)
     return stop
+
+
+def derived_key(home_key: bytes, purpose: str) -> bytes:
+    """A key for one purpose, the same in every gateway of the home, from which the home's key cannot be told."""
+    return hashlib.blake2b(purpose.encode(), key=home_key, digest_size=32).digest()
 
 
 def nonce() -> bytes:

@@ -18,7 +18,7 @@ from bus.link import Identity
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, GatewaySockets, Ready
 from nexus.config import Home
-from nexus.event_loop import nonce, told_to_end
+from nexus.event_loop import derived_key, nonce, told_to_end
 from nexus.gateway.asgi import Gateway
 from nexus.gateway.person_port import PersonPort
 from nexus.logs import configure_logs
@@ -44,7 +44,7 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
         return BusClient(wire, hosts, identity, clock=clock, scheduler=loop, nonce=nonce)
 
     agents, person = client(LinkClass.GATEWAY), client(LinkClass.PERSON)
-    gateway = Gateway(agents, clock, TOOLS, sockets.port)
+    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=derived_key(home.key(), "cursors"))
     person_server = await PersonPort(person, clock, home.settings.shards).serve(sockets.person)
     server = _HttpServer(gateway, ready)
     serving = asyncio.ensure_future(server.serve(sockets=[sockets.mcp_tcp, sockets.mcp_unix]))

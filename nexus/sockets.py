@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import errno
 import socket
-import struct
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -62,13 +60,3 @@ def port_of(listening: socket.socket) -> int:
     port = listening.getsockname()[1]
     assert isinstance(port, int)
     return port
-
-
-def peer_user_id(connection: socket.socket) -> int:
-    """The user id of the process at the other end of a Unix socket (contract/00-common 2.4). Raises OSError."""
-    if sys.platform == "darwin":
-        local_peercred = 1
-        credentials = connection.getsockopt(0, local_peercred, struct.calcsize("IIh16I"))
-        return int(struct.unpack_from("II", credentials)[1])
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", credentials)[1])

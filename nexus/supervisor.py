@@ -27,7 +27,8 @@ from nexus.control import line_bytes_max, supervisor_answers
 from nexus.family import ChildPlan, ChildProcess, Family
 from nexus.home_lock import AlreadyRunning, ChildrenLinger, HomeLock
 from nexus.hygiene import harden
-from nexus.sockets import LOOPBACK, PortTaken, listen_on_path, listen_on_port, peer_user_id, port_of
+from nexus.peer import peer_user_id
+from nexus.sockets import LOOPBACK, PortTaken, listen_on_path, listen_on_port, port_of
 from nexus.spawn import spawn_child
 
 _progress_every_ms: Final = 1_000

@@ -15,7 +15,8 @@ import pytest
 
 from nexus.children import Ending
 from nexus.config import Home, create_home, prepare_sockets, remove_sockets
-from nexus.sockets import PortTaken, listen_on_path, listen_on_port, peer_user_id, port_of
+from nexus.peer import peer_user_id
+from nexus.sockets import PortTaken, listen_on_path, listen_on_port, port_of
 from nexus.spawn import child_environment, open_log
 from nexus.supervisor import ControlServer, ListeningSockets, children_of, woken_by_signals
 
