@@ -172,9 +172,10 @@ def _tie_end(draft: Draft, id_: str, untied: Record) -> None:
     arrow = draft.find(arrow_id)
     if arrow is None or arrow.get(side) is not None or not can_be_tied_to(draft.get(id_)):
         return
-    draft.edit(arrow_id, {side: untied["binding"]})
+    tied = draft.edit(arrow_id, {side: untied["binding"]})
     if arrow.get("isDeleted") is True:
         return  # it is listed when it is restored itself
+    draft.edit(arrow_id, {side: completed_binding(tied, side, draft.get(id_))})
     list_on(draft, id_, arrow_id, "arrow")
     if at is not None:
         _put_end(draft, arrow_id, side, at)
