@@ -230,7 +230,7 @@ def _tie_again_to_target(draft: Draft, id_: str, side: str, was: Value) -> None:
     draft.edit(id_, {side: None})
     if target is not None and is_live:
         unlist_from(draft, str(target["id"]), id_)
-    elif target is not None:
+    elif target is not None and element["type"] == "arrow":
         untied: Value = {"arrow": id_, "side": side, "binding": element[side], "at": [end.x, end.y]}
         _note(draft, str(target["id"]), "untied", untied)
 
