@@ -13,7 +13,15 @@ from actors.canvas.labels import LINE_HEIGHTS, fit_label, measure_free
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import fault_of
 from actors.canvas.routing import reroute
-from actors.canvas.shape import check_fields, check_file, check_frame, check_size, with_normal_points, with_text
+from actors.canvas.shape import (
+    check_fields,
+    check_file,
+    check_frame,
+    check_size,
+    with_normal_points,
+    with_right_angles,
+    with_text,
+)
 from bus.value import Record
 from tools.canvas.inputs import CanvasCreateElementsInput
 
@@ -62,7 +70,7 @@ def _built(draft: Draft, given: Record, index: str, place: str) -> Record:
     element = completed({**kept, **ours})
     check_fields(element, given, place)
     if element["type"] in POINT_BASED and "points" in element:
-        element = with_normal_points(element)
+        element = with_right_angles(with_normal_points(element))
     if element["type"] == "text":
         element = _with_size(element, given)
     _check_presence(element, place)

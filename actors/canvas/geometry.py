@@ -43,14 +43,6 @@ class Box:
             and other.bottom <= self.bottom
         )
 
-    def joined(self, other: Box) -> Box:
-        return Box(
-            min(self.left, other.left),
-            min(self.top, other.top),
-            max(self.right, other.right),
-            max(self.bottom, other.bottom),
-        )
-
 
 def number(element: Record, field: str) -> float:
     """A numeric field of a stored element, 0 when it is absent (unknown types may lack some)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, TypeGuard
 
@@ -31,27 +32,29 @@ def fault_of(value: Value) -> Fault | None:
         item, depth = waiting.pop()
         if depth > element_depth_max:
             return Fault.TOO_DEEP
+        held: Iterable[Value] = (item,)
         if isinstance(item, dict):
-            for key, held in item.items():
+            for key in item:
                 if not isinstance(key, str):
                     return Fault.NOT_JSON
                 if not is_whole_text(key):
                     return Fault.BROKEN_TEXT
-                waiting.append((held, depth + 1))
+            held = item.values()
         elif isinstance(item, list):
-            waiting.extend((held, depth + 1) for held in item)
-        else:
-            fault = _fault_of_scalar(item)
-            if fault is not None:
-                return fault
+            held = item
+        for part in held:
+            if isinstance(part, dict | list):
+                waiting.append((part, depth + 1))
+            elif part is not None and part is not True and part is not False:
+                fault = _fault_of_scalar(part)
+                if fault is not None:
+                    return fault
     return None
 
 
 def _fault_of_scalar(item: Value) -> Fault | None:
     if isinstance(item, str):
         return None if is_whole_text(item) else Fault.BROKEN_TEXT
-    if item is None or isinstance(item, bool):
-        return None
     if isinstance(item, int):
         return None if abs(item) <= _INTEGER_MAX else Fault.NUMBER_TOO_LARGE
     if isinstance(item, float):

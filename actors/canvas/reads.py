@@ -65,8 +65,8 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
         return Decision(found)
     head, role = found
     labels, is_whole = _labels(state)
-    types = Counter(plain_name(text(entry.element, "type")) for entry in state.live())
-    counted: Record = dict(types.most_common(_TYPES_LISTED_MAX))
+    types = Counter(text(entry.element, "type") for entry in state.entries.values() if entry.is_live)
+    counted: Record = {plain_name(kind): count for kind, count in types.most_common(_TYPES_LISTED_MAX)}
     reply: Record = {
         **_row(head, role, context),
         "createdAt": rfc3339(head.created_ms),
@@ -81,12 +81,12 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
 
 
 def _extent(state: CanvasState) -> Value:
-    whole: Box | None = None
-    for entry in state.live():
-        whole = entry.box if whole is None else whole.joined(entry.box)
-    if whole is None:
+    boxes = [entry.box for entry in state.entries.values() if entry.is_live]
+    if not boxes:
         return None
-    return {"x": whole.left, "y": whole.top, "width": whole.right - whole.left, "height": whole.bottom - whole.top}
+    left, top = min(box.left for box in boxes), min(box.top for box in boxes)
+    width = max(box.right for box in boxes) - left
+    return {"x": left, "y": top, "width": width, "height": max(box.bottom for box in boxes) - top}
 
 
 def _labels(state: CanvasState) -> tuple[list[Value], bool]:

@@ -14,6 +14,7 @@ from actors.canvas.bindings import (
     Tie,
     bound_list,
     can_be_tied_to,
+    completed_binding,
     container_of,
     end_of,
     is_container,
@@ -139,11 +140,11 @@ def _forget_ghosts(draft: Draft, id_: str) -> None:
     kept: list[Value] = []
     for item in bound_list(element):
         other = draft.find_live(text(item, "id"))
-        if other is None:
+        if other is None or item in kept:
             continue
         is_label = item.get("type") == "text" and other.get("containerId") == id_
         is_arrow = item.get("type") == "arrow" and any(target_id(other, side) == id_ for side in SIDES)
-        if is_label or is_arrow:
+        if (is_label and is_container(element)) or (is_arrow and can_be_tied_to(element)):
             kept.append(item)
     if kept != (element["boundElements"] or []):
         draft.edit(id_, {"boundElements": kept})
@@ -157,7 +158,7 @@ def _give_back(draft: Draft, id_: str, note: Record) -> None:
             _tie_end(draft, id_, item)
     for member in members if isinstance(members, list) else []:
         element = draft.find(str(member))
-        if element is not None and element["frameId"] is None:
+        if element is not None and element["frameId"] is None and draft.get(id_)["type"] in FRAMES:
             draft.edit(str(member), {"frameId": id_})
     label = draft.find(text(note, "label"))
     if label is not None and label["containerId"] is None and label_of(draft, draft.get(id_)) is None:
@@ -169,11 +170,12 @@ def _give_back(draft: Draft, id_: str, note: Record) -> None:
 def _tie_end(draft: Draft, id_: str, untied: Record) -> None:
     arrow_id, side, at = text(untied, "arrow"), text(untied, "side"), as_point(untied.get("at"))
     arrow = draft.find(arrow_id)
-    if arrow is None or arrow.get(side) is not None:
+    if arrow is None or arrow.get(side) is not None or not can_be_tied_to(draft.get(id_)):
         return
-    draft.edit(arrow_id, {side: untied["binding"]})
+    tied = draft.edit(arrow_id, {side: untied["binding"]})
     if arrow.get("isDeleted") is True:
         return  # it is listed when it is restored itself
+    draft.edit(arrow_id, {side: completed_binding(tied, side, draft.get(id_))})
     list_on(draft, id_, arrow_id, "arrow")
     if at is not None:
         _put_end(draft, arrow_id, side, at)
@@ -208,7 +210,8 @@ def _tie_again(draft: Draft, id_: str, note: Record) -> None:
     if element["type"] == "text" and element["containerId"] is not None:
         _tie_again_to_container(draft, id_, known.get("containerId"))
     frame_id = element["frameId"]
-    if frame_id is not None and draft.find_live(str(frame_id)) is None:
+    frame = draft.find_live(str(frame_id))
+    if frame_id is not None and (frame is None or frame["type"] not in FRAMES):
         draft.edit(id_, {"frameId": None})
         _note(draft, str(frame_id), "members", id_)
 
@@ -217,13 +220,17 @@ def _tie_again_to_target(draft: Draft, id_: str, side: str, was: Value) -> None:
     element = draft.get(id_)
     end = end_of(element, side)
     target = draft.find(target_id(element, side) or "")
-    if target is not None and target.get("isDeleted") is not True and can_be_tied_to(target):
+    is_live = target is not None and target.get("isDeleted") is not True
+    if target is not None and is_live and can_be_tied_to(target) and element["type"] == "arrow":
+        draft.edit(id_, {side: completed_binding(element, side, target)})  # it may never have been live here
         list_on(draft, str(target["id"]), id_, "arrow")
         if isinstance(was, dict):
             _put_end(draft, id_, side, followed(was, target, end))
         return
     draft.edit(id_, {side: None})
-    if target is not None:
+    if target is not None and is_live:
+        unlist_from(draft, str(target["id"]), id_)
+    elif target is not None and element["type"] == "arrow":
         untied: Value = {"arrow": id_, "side": side, "binding": element[side], "at": [end.x, end.y]}
         _note(draft, str(target["id"]), "untied", untied)
 
@@ -238,6 +245,7 @@ def _tie_again_to_container(draft: Draft, id_: str, was: Value) -> None:
             if isinstance(was, dict) and any(was.get(name) != container[name] for name in BOX_FIELDS):
                 fit_label(draft, container_id)
             return
+    unlist_from(draft, container_id, id_)
     draft.edit(id_, {"containerId": None})  # it comes back as a text of its own
 
 

@@ -23,12 +23,13 @@ from actors.canvas.mend import mend_ties
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, fault_of, is_number
 from actors.canvas.shape import with_normal_points, with_text
-from bus.limits import elements_per_canvas_max, identifier_characters_max
+from bus.limits import element_bytes_max, elements_per_canvas_max, identifier_characters_max
 from bus.value import Record, Value
 from tools.errors import Code, Refusal, invalid_arguments
 
 _LEFT_OUT_LISTED_MAX: Final = 100
 _READ_ELSEWHERE: Final = frozenset({"elements", "files", "type", "version", "source"})
+_VERSION_TAKEN_MAX: Final = 2**40
 _LEGACY: Final = frozenset({"boundElementIds"})  # an editor would prefer it to boundElements
 _PICTURES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 
@@ -79,10 +80,8 @@ def read_scene(scene: Record, path: str, bytes_max: int, number_for: Callable[[s
     imported.rest = {
         name: value for name, value in scene.items() if name not in _READ_ELSEWHERE and fault_of(value) is None
     }
-    for element in imported.elements.values():
-        problem = problem_of(element)
-        if problem is not None:  # only its list of ties can have become too long
-            raise Rejected.because(problem, "An element with all its ties")
+    if any(encoded_bytes(element) > element_bytes_max for element in imported.elements.values()):
+        raise Rejected("limits", f"An element with all that is tied to it is larger than {element_bytes_max} bytes.")
     if _total_bytes(imported) > bytes_max:
         message = "The scene is larger than can be taken in. Split it, or leave out large pictures."
         return Refusal(Code.TOO_LARGE, message, details={"limit": bytes_max})
@@ -119,6 +118,9 @@ def _prepared(raw: Record, number_for: Callable[[str], int]) -> Record:
     element: Record = {name: value for name, value in raw.items() if name not in _LEGACY}
     element.setdefault("seed", number_for(f"seed/{text(element, 'id')}"))
     element.setdefault("versionNonce", number_for(f"nonce/{text(element, 'id')}"))
+    version = element.get("version")
+    if is_number(version) and version > _VERSION_TAKEN_MAX:
+        element.pop("version")  # it must have room to rise
     if "points" in fields_of(element):
         return _with_points(element)
     for edge, length in (("x", "width"), ("y", "height")):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 from actors.canvas.draft import Draft
 from actors.canvas.element import FRAMES, Problem, malformed_field
-from actors.canvas.geometry import POINT_BASED, number, points_of, size_of, text
+from actors.canvas.geometry import POINT_BASED, Point, number, points_of, size_of, text, with_points
 from actors.canvas.labels import normalized
 from actors.canvas.outcome import Rejected
+from actors.canvas.routing import elbow
 from bus.value import Record, Value
 
 
@@ -56,6 +59,18 @@ def with_normal_points(element: Record) -> Record:
         element = {**element, **moved}
     width, height = size_of(points)
     return {**element, "width": width, "height": height}
+
+
+def with_right_angles(element: Record) -> Record:
+    """An elbow arrow whose course has a slanting part is led anew; anything else is as it was."""
+    points = points_of(element)
+    if element.get("elbowed") is not True or all(
+        one.x == other.x or one.y == other.y for one, other in itertools.pairwise(points)
+    ):
+        return element
+    first = Point(number(element, "x"), number(element, "y"))
+    course = [Point(first.x + point.x, first.y + point.y) for point in points]
+    return {**element, **with_points(element, elbow(course[0], course[-1], course)), "angle": element["angle"]}
 
 
 def stretched_points(element: Record, width: float, height: float) -> list[Value] | None:

@@ -11,7 +11,14 @@ from actors.canvas.geometry import POINT_BASED, absolute_points, middle_of, numb
 from actors.canvas.labels import fit_label, is_label, measure_free, normalized
 from actors.canvas.outcome import Rejected
 from actors.canvas.routing import reroute, shifted
-from actors.canvas.shape import check_fields, check_frame, check_size, stretched_points, with_normal_points
+from actors.canvas.shape import (
+    check_fields,
+    check_frame,
+    check_size,
+    stretched_points,
+    with_normal_points,
+    with_right_angles,
+)
 from bus.value import Record
 from tools.canvas.inputs import CanvasUpdateElementsInput
 
@@ -65,7 +72,9 @@ def _with_stretched_points(element: Record, changed: Record, given: Record, plac
         if points is None:
             raise Rejected.because(Problem("geometry", "points", "must be set to give a straight line breadth"), place)
         changed = {**changed, "points": points}
-    return with_normal_points(changed) if given.keys() & {"points", "width", "height"} else changed
+    if not given.keys() & {"points", "width", "height"}:
+        return changed
+    return with_right_angles(with_normal_points(changed))
 
 
 def _with_measured_text(draft: Draft, element: Record, changed: Record, given: Record) -> Record:

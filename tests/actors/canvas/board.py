@@ -39,7 +39,7 @@ class Board:
     def ask(self, verb: str, body: Record, principal: Principal = EDITOR) -> Record | Refusal:
         reply = self.bench.send(verb, body, principal)
         assert reply is not None
-        assert problems(self.state) == []
+        assert problems(self.state) == [], body
         return reply
 
     def answer(self, verb: str, body: Record, principal: Principal = EDITOR) -> Record:
@@ -55,7 +55,7 @@ class Board:
         return reply
 
     def write(self, verb: str, principal: Principal = EDITOR, **arguments: Value) -> Record:
-        self.bench.clock.advance(1_000)  # type: ignore[attr-defined]
+        self.bench.clock.advance(1_000)
         body: Record = {"canvasId": "canvas1", "expectedRevision": self.revision, "reason": "a test", **arguments}
         return self.answer(f"canvas_{verb}_elements", body, principal)
 

@@ -100,6 +100,13 @@ def test_arrows_can_be_tied_to_elements_that_were_there_before() -> None:
     assert board.lists("gateway")[-1] == "new" and "new" in board.lists("cache")
 
 
+def test_a_slanting_elbow_arrow_is_led_in_right_angles() -> None:
+    """canvas 4.2"""
+    board = empty_board()
+    board.create({"id": "bent", "type": "arrow", "x": 5, "y": 5, "width": 100, "height": 40, "elbowed": True})
+    assert board.element("bent")["points"] == [[0, 0], [50, 0], [50, 40], [100, 40]]
+
+
 @pytest.mark.parametrize(
     "element",
     [

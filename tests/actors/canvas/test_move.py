@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from actors.canvas.geometry import absolute_points
@@ -72,7 +74,7 @@ def test_an_elbow_arrow_stays_in_right_angles() -> None:
     board.applied("move", moves=[{"id": "billing", "dx": 60, "dy": 45}])
     points = absolute_points(board.element("to-billing"))
     assert points[0] == (185, 60) and points[-1] == (515, 295)
-    assert all(one.x == other.x or one.y == other.y for one, other in zip(points, points[1:], strict=False))
+    assert all(one.x == other.x or one.y == other.y for one, other in itertools.pairwise(points))
 
 
 def test_a_frame_takes_what_is_in_it() -> None:

@@ -145,7 +145,7 @@ def test_a_write_that_changes_nothing_is_applied_at_the_same_revision(verb: str,
     """canvas 3.3"""
     board = board_of("checkout")
     rows = dict(board.bench.rows)
-    assert board.write(verb, **arguments) == {"outcome": "applied", "revision": 1, "elementIds": []}
+    assert board.write(verb, EDITOR, **arguments) == {"outcome": "applied", "revision": 1, "elementIds": []}
     assert board.bench.rows == rows
 
 
@@ -186,9 +186,8 @@ def test_versions_rise_and_nonces_and_times_change_with_each_change() -> None:
 def test_deciding_the_same_call_again_gives_the_same_bytes() -> None:
     """common 8.1"""
     board = tied_pair()
-    body: Record = {
-        **TARGET, "expectedRevision": 2, "reason": "a test", "elements": [{"type": "ellipse", "x": 0, "y": 0, "width": 5, "height": 5}],
-    }  # fmt: skip
+    ellipse: Record = {"type": "ellipse", "x": 0, "y": 0, "width": 5, "height": 5}
+    body = _body({"elements": [ellipse]}, board.revision)
     first = board.bench.decide("canvas_create_elements", body, EDITOR, "call-1")
     assert first == board.bench.decide("canvas_create_elements", body, EDITOR, "call-1")
 

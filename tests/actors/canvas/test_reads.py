@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from actors.canvas import RULES
-from actors.decision import Context, Message, Put
+from actors.decision import Context, Message, Principal, Put
 from bus.limits import element_bytes_max, region_page_bytes_max, result_bytes_max
 from bus.value import Record, Value
 from tests.actors.canvas.board import EDITOR, VIEWER, Board, board_of, empty_board, label, rectangle, tied_pair
@@ -40,7 +40,8 @@ def test_the_overview_says_what_there_is() -> None:
     CanvasGetStateOutput.model_validate(reply)
     assert (reply["revision"], reply["role"], reply["counts"]) == (1, "viewer", {"live": 16, "deleted": 1})
     assert reply["types"] == {
-        "text": 6, "arrow": 2, "rectangle": 2, "frame": 1, "ellipse": 1, "diamond": 1, "image": 1, "line": 1, "freedraw": 1,
+        "text": 6, "arrow": 2, "rectangle": 2, "frame": 1, "ellipse": 1, "diamond": 1, "image": 1,
+        "line": 1, "freedraw": 1,
     }  # fmt: skip
     assert reply["extent"] == {"x": -20, "y": -140, "width": 750, "height": 460}
     labels = reply["labels"]
@@ -56,7 +57,8 @@ def test_the_overview_says_what_there_is() -> None:
 def test_labels_are_cut_and_counted() -> None:
     """canvas 2, common 7.3"""
     board = empty_board()
-    board.create(*[{"type": "text", "x": 0, "y": n, "text": "𝒳" * 300} for n in range(201)])
+    texts: list[Record] = [{"type": "text", "x": 0, "y": n, "text": "𝒳" * 300} for n in range(201)]
+    board.create(*texts)
     reply = board.answer("canvas_get_state", {"canvasId": "canvas1"})
     labels = reply["labels"]
     assert isinstance(labels, list) and 0 < len(labels) <= 200
@@ -176,7 +178,9 @@ def test_a_cursor_belongs_to_one_caller_and_one_query() -> None:
     """common 7.3"""
     board = board_of("checkout")
     cursor = _page(board, limit=2)["nextCursor"]
-    for arguments, caller in (({"x": 0}, VIEWER), ({"types": ["text"]}, VIEWER), ({}, EDITOR), ({}, PERSON)):
+    others: list[tuple[Record, Principal]] = [({}, EDITOR), ({}, PERSON)]
+    others += [({"x": 0}, VIEWER), ({"types": ["text"]}, VIEWER)]
+    for arguments, caller in others:
         refusal = board.refused("canvas_query_region", {**EVERYWHERE, **arguments, "cursor": cursor}, caller)
         assert refusal.code is Code.INVALID_ARGUMENTS
 

@@ -7,8 +7,9 @@ import itertools
 import pytest
 
 from actors.canvas.geometry import absolute_points
-from bus.value import Record
-from tests.actors.canvas.board import Board, board_of, tied_pair
+from bus.value import Record, Value
+from tests.actors.canvas.board import Board, board_of, rectangle, tied_pair
+from tests.support.bench import PERSON
 
 _EACH_TIME = ("version", "versionNonce", "updated")
 
@@ -146,3 +147,31 @@ def test_elements_deleted_before_an_import_can_be_restored() -> None:
     board = board_of("checkout")
     board.applied("restore", elementIds=["note"])
     assert board.element("note")["isDeleted"] is False
+
+
+def test_what_an_import_brought_in_deleted_and_broken_comes_back_sound() -> None:
+    """canvas 4.2, 4.5"""
+    gone: Record = {"isDeleted": True}
+    listed = (("one", "text"), ("two", "text"), ("in", "arrow"), ("in", "arrow"), ("never", "text"))
+    ghosts: list[Value] = [{"id": id_, "type": kind} for id_, kind in listed]
+    words: Record = {"type": "text", "x": 0, "y": 0, "width": 9, "height": 9, "containerId": "box", **gone}
+    ends: Record = {"x": 0, "y": 0, "points": [[0, 0], [9, 9]], "startBinding": {"elementId": "box", "focus": 1}}
+    elements: list[Value] = [
+        {**rectangle("box"), "boundElements": ghosts, "frameId": "in", **gone},
+        {**words, "id": "one", "text": "1"},
+        {**words, "id": "two", "text": "2"},
+        {**words, "id": "three", "text": "3", "containerId": "two", "frameId": "box"},
+        {**ends, "id": "in", "type": "arrow", "endBinding": {"elementId": "two"}, **gone},
+        {**ends, "id": "line", "type": "line", **gone},
+    ]
+    ids: list[Value] = ["box", "one", "two", "three", "in", "line"]
+    for order in itertools.permutations(ids):
+        board = Board()
+        board.answer("canvas_import", {"title": "T", "scene": {"elements": elements}}, PERSON)
+        for id_ in order:
+            board.applied("restore", PERSON, elementIds=[id_])
+        assert board.element("line")["startBinding"] is None
+    board = Board()
+    board.answer("canvas_import", {"title": "T", "scene": {"elements": elements}}, PERSON)
+    board.applied("restore", PERSON, elementIds=ids)
+    assert board.lists("box") == ["one", "in"]

@@ -196,7 +196,7 @@ def test_pictures_are_judged_by_their_content(data_url: str, expected: bool) -> 
 
 def test_files_are_rows_of_their_own_and_others_are_left_out() -> None:
     """canvas 4.5"""
-    good = {"mimeType": "image/gif", "dataURL": "data:image/gif;base64,R0lGODlhAQABAIAAAA=="}
+    good: Record = {"mimeType": "image/gif", "dataURL": "data:image/gif;base64,R0lGODlhAQABAIAAAA=="}
     board, reply = _imported(rectangle("a"), files={"pic": good, "page": {"dataURL": "data:text/html,<b>"}})
     assert board.bench.rows["file/pic"] == {**good, "id": "pic"}
     assert reply["leftOut"] == [{"id": "page", "why": "its file is not a png, jpeg, gif, webp or svg picture"}]
@@ -215,7 +215,10 @@ def test_a_hub_with_more_ties_than_an_element_may_hold_is_refused_as_a_whole() -
     """canvas 4.5"""
     hub = rectangle("hub")
     arrows: list[Value] = [
-        {"id": f"{n:05d}" + "x" * 190, "type": "arrow", "x": 0, "y": 0, "points": [[0, 0], [9, 9]], "startBinding": {"elementId": "hub"}}
+        {
+            "id": f"{n:05d}" + "x" * 190, "type": "arrow", "x": 0, "y": 0, "points": [[0, 0], [9, 9]],
+            "startBinding": {"elementId": "hub"},
+        }
         for n in range(1_200)
     ]  # fmt: skip
     board, reply = _imported(hub, *arrows)
