@@ -15,12 +15,13 @@ from tools.catalogue import TOOLS
 from tools.errors import Code
 
 ROOT: Final = Path(__file__).parent.parent
-NOT_BUILT_MAX: Final = 35
+NOT_BUILT_MAX: Final = 33
 """Only ever lowered: what is built is not taken back."""
 
-PARTLY_BUILT_MAX: Final = 29
+PARTLY_BUILT_MAX: Final = 33
 
-_RULE: Final = re.compile(r"\b(common|canvas|mesh|security) (\d+(?:\.\d+)?)\b")
+_NAMED: Final = re.compile(r"\b(common|canvas|mesh|security) (\d+(?:\.\d+)?(?:, \d+(?:\.\d+)?)*)\b")
+"""A family and one or more of its rules: "common 1.6, 4.4"."""
 
 
 @cache
@@ -38,7 +39,12 @@ def _held() -> frozenset[str]:
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test_")
     )
-    return frozenset(f"{family} {number}" for text in docstrings for family, number in _RULE.findall(text))
+    return frozenset(
+        f"{family} {number}"
+        for text in docstrings
+        for family, numbers in _NAMED.findall(text)
+        for number in numbers.split(", ")
+    )
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 RULES = {
     "canvas 1.1": "roles only by the person's grant; a creator is owner",
     "canvas 1.2": "what each role may do; no role sees nothing",
+    "canvas 2": "the tools, their kinds, arguments and results",
     "canvas 3.1": "the four outcomes and what they carry",
     "canvas 3.2": "role, revision, elements, in this order; older is conflict, newer rejected",
     "canvas 3.3": "all or nothing; a write that changes nothing stays at its revision",
@@ -19,7 +20,7 @@ RULES = {
     "canvas 5": "large canvases: no rewrite of the scene, listing loads none",
 }
 
-NOT_BUILT = frozenset({"canvas 3.4", "canvas 4.6"})
+NOT_BUILT = frozenset({"canvas 3.4"})
 
 PARTLY_BUILT = {
     "canvas 1.2": "no proposals: a commenter's write is rejected; nothing to lock, approve or delete",
@@ -27,5 +28,7 @@ PARTLY_BUILT = {
     "canvas 3.2": "no rebase",
     "canvas 4.3": "measured with a width table, not with font metrics",
     "canvas 4.5": "scenes of at most 24 MiB in all",
+    "canvas 2": "connect, lock, approve, reject, visualize and delete come later",
+    "canvas 4.6": "revisions are kept; nothing shows or reverts to them yet",
     "canvas 5": "regions are found by a scan, not by an index",
 }

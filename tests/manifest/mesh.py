@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 RULES = {
+    "mesh 1": "the tools, their arguments and results",
     "mesh 2.1": "tiers and typed withheld reasons",
     "mesh 2.2": "agent_trigger decides with the same function",
     "mesh 3.1": "the Task Envelope and its bounds",
@@ -27,6 +28,7 @@ RULES = {
 NOT_BUILT = frozenset({"mesh 3.2", "mesh 4.4", "mesh 5.1", "mesh 5.4", "mesh 5.5", "mesh 6"})
 
 PARTLY_BUILT = {
+    "mesh 1": "invite, create, set_provider, launch and team_* come later",
     "mesh 2.1": "nobody can pause an agent or block a pair yet",
     "mesh 3.1": "no deadline and no context references yet",
     "mesh 3.4": "open threads are bounded; the rate a minute is not",

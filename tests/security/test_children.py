@@ -36,6 +36,7 @@ def hostile(tmp_path: Path) -> Path:
 
 
 def test_a_users_folder_and_python_path_do_not_shadow_children(nexus: Nexus, hostile: Path, tmp_path: Path) -> None:
+    """security 2.16"""
     nexus.start(folder=hostile, environment={"PYTHONPATH": str(hostile), "PYTHONSTARTUP": str(hostile / "x.py")})
     report = nexus.report("shard-0")
     assert report["actors"] == actors.__file__
@@ -46,6 +47,7 @@ def test_a_users_folder_and_python_path_do_not_shadow_children(nexus: Nexus, hos
 
 @pytest.mark.parametrize("name", ["shard-0", "gateway"])
 def test_neither_a_variable_nor_a_descriptor_of_the_caller_reaches_children(nexus: Nexus, name: str) -> None:
+    """security 2.16"""
     with tempfile.TemporaryFile() as canary:
         nexus.start(environment={"CANARY": CANARY, "NEXUS_TOKEN": CANARY}, pass_fds=(canary.fileno(),))
         status = os.fstat(canary.fileno())
@@ -75,6 +77,7 @@ def test_children_are_closed_to_others_and_leave_no_core(nexus: Nexus, name: str
 
 
 def test_everything_on_disk_is_for_this_user_only_under_a_lax_umask(nexus: Nexus) -> None:
+    """security 2.23"""
     before = os.umask(0o000)
     try:
         nexus.start()
@@ -94,6 +97,7 @@ def test_sockets_are_for_this_user_only(nexus: Nexus) -> None:
 
 
 def test_no_key_stands_in_arguments_logs_or_answers(nexus: Nexus) -> None:
+    """security 2.9"""
     started = nexus.start()
     key = (nexus.home / "home.key").read_bytes()
     arguments = [argument for name in ("shard-0", "gateway") for argument in nexus.report(name)["arguments"]]

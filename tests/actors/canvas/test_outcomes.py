@@ -123,7 +123,7 @@ def test_a_revision_from_the_future_is_rejected() -> None:
 
 
 def test_all_or_nothing() -> None:
-    """canvas 3.3, 3.5"""
+    """canvas 3.3, canvas 3.5"""
     board = board_of("checkout")
     assert board.rejected("move", moves=[{"id": "cache", "dx": 1}, {"id": "no such", "dx": 1}]) == "unknown_element"
     assert board.rejected("create", elements=[rectangle("new"), rectangle("cache")]) == "id_taken"

@@ -37,7 +37,7 @@ def _ended(home: Home, caller: str, callee: str, body: str = "Seven.") -> str:
 
 
 def test_a_delivery_shows_who_sent_it_and_the_task_fenced(home: Home) -> None:
-    """common 7.1, mesh 3"""
+    """common 7.1, mesh 3.1"""
     home.triggered("a1", "a2", inputs={"beans": [1, None]}, expectedOutput="A number.", priority="p1")
     inbox = home.inbox("a2")
     AgentInboxOutput.model_validate(inbox)
