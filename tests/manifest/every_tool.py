@@ -46,7 +46,6 @@ RULES = {
     "common 7.3": "ceilings, honest cursors, no character cut in half",
     "common 7.4": "no paths, tokens, process ids or exception texts in results",
     "common 8.1": "acknowledged means on disk",
-    "common 5.2": "what is volatile is declared; nothing compares calls yet",
     "common 8.2": "idempotency keys",
     "common 8.3": "effects on the world are recorded before they are tried",
     "common 8.4": "every write is attributed in the event log",
@@ -67,12 +66,12 @@ NOT_BUILT = frozenset(
         "common 5.5",
         "common 5.6",
         "common 7.2",
-        "common 8.3",
         "common 8.5",
     }
 )
 
 PARTLY_BUILT = {
+    "common 5.2": "what is volatile is declared; nothing compares calls yet",
     "common 1.3": "no family can come and go yet; a credential cannot be narrowed to families",
     "common 2.1": "one credential an agent; no streams, leases or approvals to revoke",
     "common 2.3": "no guest token",
@@ -81,5 +80,6 @@ PARTLY_BUILT = {
     "common 4.1": "withheld tools, plans, autonomy and budget come with their issues",
     "common 4.2": "mode auto only; nothing irreversible is served",
     "common 4.4": "no plan_collect mode; schemas admit the form",
+    "common 8.3": "no effects on the world yet; an unknown outcome is said",
     "common 8.2": "keys come with issue 2",
 }
