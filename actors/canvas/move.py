@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from actors.canvas.bindings import container_of, label_of
 from actors.canvas.draft import Draft
 from actors.canvas.element import FRAMES
@@ -50,30 +48,46 @@ def _way(draft: Draft, move: ElementMove, place: str) -> Point:
 
 def _take_along(draft: Draft, ways: dict[str, Point], include_group: bool) -> None:
     """Add what moves because something else does; what the call names itself goes its own way."""
-    waiting = list(ways)
+    waiting = [id_ for id_ in ways if _takes_others(draft.get(id_), include_group)]
+    if not waiting:
+        return
+    members = _members(draft, include_group)
     while waiting:
-        element = draft.get(waiting.pop(0))
-        id_ = str(element["id"])
-        for companion in _companions(draft, element, include_group):
+        id_ = waiting.pop(0)
+        for companion in _companions(draft.get(id_), members, include_group):
             if companion not in ways:
                 ways[companion] = ways[id_]
                 if draft.get(companion)["type"] in FRAMES:
                     waiting.append(companion)
 
 
-def _companions(draft: Draft, element: Record, include_group: bool) -> Iterable[str]:
+def _takes_others(element: Record, include_group: bool) -> bool:
+    return element["type"] in FRAMES or (include_group and outermost_group(element) is not None)
+
+
+def _members(draft: Draft, include_group: bool) -> dict[tuple[str, str], list[str]]:
+    """Ids by ("frame", its id) and ("group", the outermost one). One walk over the scene, however many move."""
+    members: dict[tuple[str, str], list[str]] = {}
+    for element in draft.live_elements():
+        group = outermost_group(element) if include_group else None
+        if group is not None:
+            members.setdefault(("group", group), []).append(str(element["id"]))
+        if element["frameId"] is not None:
+            members.setdefault(("frame", str(element["frameId"])), []).append(str(element["id"]))
+    return members
+
+
+def _companions(element: Record, members: dict[tuple[str, str], list[str]], include_group: bool) -> list[str]:
+    group = outermost_group(element) if include_group else None
+    in_group = [] if group is None else members.get(("group", group), [])
+    in_frame = members.get(("frame", str(element["id"])), []) if element["type"] in FRAMES else []
+    return [*in_group, *in_frame]
+
+
+def outermost_group(element: Record) -> str | None:
+    """groupIds has the innermost first."""
     groups = element["groupIds"]
-    group = groups[-1] if include_group and isinstance(groups, list) and groups else None
-    frame = element["id"] if element["type"] in FRAMES else None
-    if group is None and frame is None:
-        return []
-    found: list[str] = []
-    for other in draft.live_elements():
-        others = other["groupIds"]
-        in_group = group is not None and isinstance(others, list) and bool(others) and others[-1] == group
-        if in_group or (frame is not None and other["frameId"] == frame):
-            found.append(str(other["id"]))
-    return found
+    return str(groups[-1]) if isinstance(groups, list) and groups else None
 
 
 def _check_labels(draft: Draft, ways: dict[str, Point], asked: list[str]) -> None:

@@ -43,17 +43,27 @@ def delete_elements(draft: Draft, arguments: CanvasDeleteElementsInput) -> None:
         label = label_of(draft, draft.get(id_))
         if label is not None:
             doomed[str(label["id"])] = id_
-    revision = draft.head.revision + 1
+    members = _members_of_frames(draft, doomed)
     for id_ in doomed:
-        _take_from_others(draft, id_, doomed, revision)
+        _take_from_others(draft, id_, doomed, members)
     for id_ in doomed:
         draft.edit(id_, {"isDeleted": True})
 
 
-def _take_from_others(draft: Draft, id_: str, doomed: dict[str, str | None], revision: int) -> None:
+def _members_of_frames(draft: Draft, doomed: dict[str, str | None]) -> dict[str, list[Value]]:
+    """What stays of each doomed frame's content. One walk over the scene, and only when a frame goes."""
+    members: dict[str, list[Value]] = {id_: [] for id_ in doomed if draft.get(id_)["type"] in FRAMES}
+    for element in draft.live_elements() if members else ():
+        frame_id = element["frameId"]
+        if frame_id is not None and str(frame_id) in members and element["id"] not in doomed:
+            members[str(frame_id)].append(element["id"])
+    return members
+
+
+def _take_from_others(draft: Draft, id_: str, doomed: dict[str, str | None], members: dict[str, list[Value]]) -> None:
     """Untie what stays from what goes, and note it. Elements that both go keep their ties, for restore."""
     element = draft.get(id_)
-    note: Record = {"revision": revision}
+    note: Record = {"revision": draft.head.revision + 1}
     boxes = _boxes_of_holders(draft, element)
     if boxes:
         note["boxes"] = boxes
@@ -63,14 +73,10 @@ def _take_from_others(draft: Draft, id_: str, doomed: dict[str, str | None], rev
     untied: list[Value] = [_untie(draft, tie) for tie in list(ties_to(draft, element)) if tie.arrow_id not in doomed]
     if untied:
         note["untied"] = untied
-    if element["type"] in FRAMES:
-        members: list[Value] = [
-            other["id"] for other in draft.live_elements() if other["frameId"] == id_ and other["id"] not in doomed
-        ]
-        for member in members:
+    if members.get(id_):
+        note["members"] = members[id_]
+        for member in members[id_]:
             draft.edit(str(member), {"frameId": None})
-        if members:
-            note["members"] = members
     for side in SIDES:
         target = target_id(element, side)
         if target is not None and target not in doomed:
@@ -138,10 +144,12 @@ def _forget_ghosts(draft: Draft, id_: str) -> None:
     """Keep in boundElements, in their old order, only those that are live and say themselves that they are tied."""
     element = draft.get(id_)
     kept: list[Value] = []
+    seen: set[str] = set()
     for item in bound_list(element):
         other = draft.find_live(text(item, "id"))
-        if other is None or item in kept:
+        if other is None or text(item, "id") in seen:
             continue
+        seen.add(text(item, "id"))
         is_label = item.get("type") == "text" and other.get("containerId") == id_
         is_arrow = item.get("type") == "arrow" and any(target_id(other, side) == id_ for side in SIDES)
         if (is_label and is_container(element)) or (is_arrow and can_be_tied_to(element)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from actors.canvas import RULES
+from bus.value import Value
 from tools.base import Family, Kind, Route, Scope, Tool
 from tools.canvas import TOOLS
 from tools.canvas.inputs import CanvasWrite
@@ -72,3 +73,17 @@ def test_the_output_of_a_write_admits_every_outcome() -> None:
             {"outcome": "rejected", "code": "lock", "message": "m", "holder": "h", "until": "u"},
         ):
             tool.output.model_validate(record)
+
+
+def test_only_new_elements_have_defaults_in_their_schema() -> None:
+    """common 1.6: a change leaves alone what it does not name, and its schema must not say otherwise"""
+
+    def described(tool: str, model: str) -> Value:
+        node: Value = input_schema(_named(tool))
+        for key in ("$defs", model, "properties", "opacity"):
+            assert isinstance(node, dict)
+            node = node[key]
+        return node
+
+    assert described("canvas_create_elements", "NewElement") == {"default": 100, "type": "number"}
+    assert described("canvas_update_elements", "ElementFields") == {"type": "number"}

@@ -27,10 +27,19 @@ Change = TypeVar("Change", bound="ElementUpdate | ElementMove")
 _OPEN: Final = ConfigDict(extra="allow", strict=True, allow_inf_nan=True, frozen=True)
 
 
+def _without_defaults(schema: dict[str, JsonValue]) -> None:
+    """A change leaves out what it does not name: defaults in its schema would say otherwise."""
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    for described in properties.values():
+        if isinstance(described, dict):
+            described.pop("default", None)
+
+
 class ElementFields(Model):
     """Fields of an Excalidraw element that may be given; others are kept as they are."""
 
-    model_config = _OPEN
+    model_config = ConfigDict(**_OPEN, json_schema_extra=_without_defaults)
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
 
     x: Number = Field(default=0, description="Left edge; of lines and arrows the first point.")
@@ -66,6 +75,8 @@ class ElementFields(Model):
 
 class NewElement(ElementFields):
     """A full Excalidraw element, or the short form: type, position, size and style."""
+
+    model_config = ConfigDict(json_schema_extra=None)
 
     id: Identifier | None = Field(default=None, description="Must be new on this canvas; made when left out.")
     type: ElementType

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
+from actors import canvas
 from actors.canvas import RULES
 from actors.decision import PrincipalKind
 from bus.value import Record
@@ -11,6 +15,8 @@ from tests.actors.canvas.board import EDITOR, STRANGER, Board, board_of, empty_b
 from tests.support.bench import PERSON
 from tools.canvas.outputs import CanvasCreateOutput
 from tools.errors import NOT_FOUND, Code
+
+_OWN = ("actors.canvas", "actors.decision")
 
 
 def test_creating_a_canvas_grants_its_creator_owner_and_tells_the_workspace_before_the_reply() -> None:
@@ -81,3 +87,19 @@ def test_only_the_person_imports_exports_and_grants(verb: str) -> None:
 def test_nothing_is_granted_on_a_canvas_that_does_not_exist() -> None:
     """common 3.3"""
     assert Board().refused("canvas_grant", {"agentId": "a", "role": "viewer"}, PERSON) == NOT_FOUND
+
+
+def test_nothing_is_exported_of_a_canvas_that_does_not_exist() -> None:
+    """common 3.3"""
+    assert Board().refused("canvas_export", {}, PERSON) == NOT_FOUND
+
+
+def test_the_rules_are_pure() -> None:
+    """ARCHITECTURE, Owners: decide takes time and ids from its context, and does no input or output"""
+    impure = {"asyncio", "threading", "time", "random", "os", "socket", "zmq", "lmdb", "pathlib", "subprocess"}
+    for file in Path(canvas.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.split(".")[0] for name in names} & impure, file.name
+            assert all(not name.startswith("actors.") or name.startswith(_OWN) for name in names), file.name
