@@ -15,7 +15,7 @@ from tools.tiers import TierFacts, capability_tier
 
 
 def test_a_task_goes_to_a_peer_and_its_result_comes_back() -> None:
-    """mesh 1, 2, 4"""
+    """"""
     home = Home()
     home.add_workspace("w1", "Garden")
     home.add_agent("a1", name="Ada")

@@ -37,7 +37,7 @@ def _ended(home: Home, caller: str, callee: str, body: str = "Seven.") -> str:
 
 
 def test_a_delivery_shows_who_sent_it_and_the_task_fenced(home: Home) -> None:
-    """common 7.1, mesh 3"""
+    """common 7.1"""
     home.triggered("a1", "a2", inputs={"beans": [1, None]}, expectedOutput="A number.", priority="p1")
     inbox = home.inbox("a2")
     AgentInboxOutput.model_validate(inbox)
@@ -69,7 +69,7 @@ def test_reading_twice_shows_the_same_deliveries_and_the_second_has_no_effects(h
 
 
 def test_reading_marks_a_task_delivered_and_its_sender_sees_that_without_being_notified(home: Home) -> None:
-    """mesh 4.1, 4.3"""
+    """mesh 4.1, mesh 4.3"""
     thread_id = home.triggered("a1", "a2")
     assert at(home.inbox("a1"), "openThreads", 0, "state") == "queued"
     home.inbox("a2")
