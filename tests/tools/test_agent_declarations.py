@@ -35,7 +35,6 @@ def test_every_schema_has_an_object_at_its_root(tool: Tool) -> None:
 
 
 def test_kinds_and_routes_are_those_of_the_contract() -> None:
-    """mesh 1"""
     assert {name: (tool.kind, tool.route) for name, tool in BY_NAME.items()} == {
         "agent_get": (Kind.READ, Route.NAMED_AGENT),
         "agent_inbox": (Kind.READ, Route.OWN_MAILBOX),
@@ -48,7 +47,7 @@ def test_kinds_and_routes_are_those_of_the_contract() -> None:
 
 
 def test_the_inbox_names_the_sender_from_in_its_schema() -> None:
-    """mesh 5.2"""
+    """mesh 5.3"""
     schema: Any = output_schema(BY_NAME["agent_inbox"])
     assert "from" in schema["$defs"]["Delivery"]["properties"]
 

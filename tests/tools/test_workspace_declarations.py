@@ -12,7 +12,7 @@ from tools.workspace import TOOLS, WORKSPACE_CURRENT, WORKSPACE_GET, WorkspaceGe
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_every_tool_is_a_read_that_needs_mesh(tool: Tool) -> None:
-    """common 1.6, 4.5"""
+    """common 1.6, common 4.5"""
     assert (tool.kind, tool.capability) == (Kind.READ, Capability.MESH)
     for schema in (input_schema(tool), output_schema(tool)):
         assert schema["type"] == "object"

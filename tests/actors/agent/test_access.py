@@ -36,7 +36,6 @@ def _admit(**facts: Value) -> Record:
 
 
 def test_the_right_token_authenticates_and_tells_who_it_is(home: Home) -> None:
-    """common 2.1"""
     reply = home.ok(address.agent("a1"), "authenticate", {"tokenHash": TOKEN_HASH}, GATEWAY)
     assert reply == {"authenticated": True, "agentId": "a1", "workspaceId": "w1", "waiting": 0}
 
@@ -89,7 +88,6 @@ def test_every_later_use_has_no_effects(home: Home) -> None:
 
 
 def test_a_replaced_token_stops_working_at_once_and_raises_the_authority_version(home: Home) -> None:
-    """common 2.1"""
     reply = home.ok(address.agent("a1"), "token_replace", {"tokenHash": OTHER_HASH}, PERSON)
     assert reply["version"] == 2
     former = home.ok(address.agent("a1"), "authenticate", {"tokenHash": TOKEN_HASH}, GATEWAY)

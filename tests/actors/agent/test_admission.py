@@ -19,7 +19,6 @@ def _call(**facts: Any) -> CallFacts:
 
 @pytest.mark.parametrize("kind", ["read", "write"])
 def test_reads_and_writes_run_in_mode_auto(kind: str) -> None:
-    """common 4.2"""
     admission = admit(MEMBER, _call(kind=kind))
     assert (admission.authenticated, admission.admitted, admission.refusal) == (True, True, None)
 
@@ -78,7 +77,6 @@ def test_a_missing_capability_is_named_in_the_refusal() -> None:
 
 @pytest.mark.parametrize("kind", ["irreversible", "always_ask"])
 def test_kinds_that_need_an_approval_cannot_be_admitted_yet(kind: str) -> None:
-    """common 4.2"""
     with pytest.raises(ValueError, match="kind"):
         _call(kind=kind)
 

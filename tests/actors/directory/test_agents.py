@@ -82,7 +82,6 @@ def test_a_removed_agent_frees_its_name_and_is_listed_no_more(home: Home) -> Non
 
 
 def test_a_removed_agents_token_stops_working_and_its_identity_is_not_found(home: Home) -> None:
-    """common 2.1"""
     home.add_agent("a1")
     home.add_agent("a2")
     home.ok(DIRECTORY, "agent_remove", {"agentId": "a1"}, PERSON)

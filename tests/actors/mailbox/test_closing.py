@@ -47,7 +47,7 @@ def _refused(reply: Record | Refusal) -> Refusal:
     ("outcome", "state"), [("completed", "completed"), ("partial", "completed"), ("failed", "failed")]
 )
 def test_a_reply_ends_the_thread_and_reaches_its_originator(home: Home, outcome: str, state: str) -> None:
-    """mesh 4.1, 4.3"""
+    """mesh 4.1, mesh 4.3"""
     thread_id = _delivered(home)
     reply = AgentReplyOutput.model_validate(_reply(home, "a2", thread_id, outcome))
     assert (reply.state, reply.outcome) == (state, outcome)
@@ -69,7 +69,6 @@ def test_a_reply_is_fenced_for_its_originator_with_artifacts_and_usage_in_their_
 
 
 def test_a_rejection_reaches_its_originator_with_the_reason(home: Home) -> None:
-    """mesh 1"""
     thread_id = _delivered(home)
     reply = home.mailbox_call("a2", "agent_reject", threadId=thread_id, reason="Not my beans.")
     assert AgentRejectOutput.model_validate(reply).state == "rejected"
@@ -98,7 +97,7 @@ def test_a_refused_close_leaves_the_state_as_it_was(home: Home) -> None:
 
 @pytest.mark.parametrize("agent_id", ["a1", "a3"])
 def test_only_the_recipient_closes_a_thread_and_others_learn_nothing(home: Home, agent_id: str) -> None:
-    """mesh 1, common 3.3"""
+    """common 3.3"""
     thread_id = _delivered(home)
     assert _reply(home, agent_id, thread_id) == NOT_FOUND
     assert _reply(home, agent_id, "nothing") == NOT_FOUND
@@ -135,7 +134,7 @@ def test_every_end_is_an_event_that_says_by_what(home: Home) -> None:
 
 
 def test_removing_an_agent_cancels_what_waits_for_it_and_tells_the_originators(home: Home) -> None:
-    """mesh 4.2, 4.7"""
+    """mesh 4.2, mesh 4.7"""
     waiting, read = home.triggered("a1", "a2"), _delivered(home, "a3", "a2")
     home.ok(DIRECTORY, "agent_remove", {"agentId": "a2"}, PERSON)
     for originator, thread_id in (("a1", waiting), ("a3", read)):

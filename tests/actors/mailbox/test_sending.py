@@ -36,7 +36,6 @@ def _received(home: Home, agent_id: str) -> int:
 
 
 def test_a_task_is_answered_once_it_is_durably_queued_at_the_recipient(home: Home) -> None:
-    """mesh 1"""
     body: Record = {"agentId": "a2", "task": {"title": "Count", "instructions": "Count the beans."}}
     call_id = home.begin(address.mailbox("a1"), "agent_trigger", body, home.as_agent("a1"))
     assert call_id not in home.answers
@@ -159,14 +158,12 @@ def _keyed(home: Home, key: str, title: str = "Count", *, settled: bool = True) 
 
 
 def test_a_repeat_under_the_same_key_gets_the_first_answer_and_sends_nothing(home: Home) -> None:
-    """common 8.2"""
     first, second = _keyed(home, "k1"), _keyed(home, "k1")
     assert home.answers[first] == home.answers[second]
     assert _received(home, "a2") == 1
 
 
 def test_a_repeat_while_the_first_is_on_its_way_waits_for_the_same_answer(home: Home) -> None:
-    """common 8.2"""
     first, second = _keyed(home, "k1", settled=False), _keyed(home, "k1", settled=False)
     home.assert_reloads()
     home.settle()
@@ -175,14 +172,12 @@ def test_a_repeat_while_the_first_is_on_its_way_waits_for_the_same_answer(home: 
 
 
 def test_other_arguments_under_the_same_key_are_refused(home: Home) -> None:
-    """common 8.2"""
     _keyed(home, "k1")
     reply = home.answers[_keyed(home, "k1", title="Weigh")]
     assert _refused(reply).code is Code.IDEMPOTENCY_MISMATCH
 
 
 def test_a_key_of_a_refused_task_may_be_used_again(home: Home) -> None:
-    """common 8.2"""
     body: Record = {"agentId": "b1", "task": {"title": "Count", "instructions": "Count."}, "idempotencyKey": "k1"}
     assert home.call(address.mailbox("a1"), "agent_trigger", body, home.as_agent("a1")) == NOT_FOUND
     assert at(home.answers[_keyed(home, "k1")], "state") == "queued"

@@ -28,7 +28,7 @@ def test_every_end_that_a_verb_causes_is_reached_from_delivered_directly() -> No
 
 @pytest.mark.parametrize(("state", "event"), sorted(set(product(STATES, EVENTS)) - TRANSITIONS.keys()))
 def test_what_is_not_in_the_table_is_refused(state: ThreadState, event: ThreadEvent) -> None:
-    """mesh 4.1, 4.2"""
+    """mesh 4.1, mesh 4.2"""
     refusal = after(state, event)
     assert isinstance(refusal, Refusal)
     assert refusal.code is (Code.THREAD_CLOSED if state in ENDS else Code.WRONG_STATE)
