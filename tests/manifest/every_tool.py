@@ -81,5 +81,5 @@ PARTLY_BUILT = {
     "common 4.2": "mode auto only; nothing irreversible is served",
     "common 4.4": "no plan_collect mode; schemas admit the form",
     "common 8.3": "no effects on the world yet; an unknown outcome is said",
-    "common 8.2": "keys come with issue 2",
+    "common 8.2": "only the key that agent_trigger itself takes",
 }

@@ -25,7 +25,7 @@ RULES = {
     "mesh 6": "channels and creation are the person's",
 }
 
-NOT_BUILT = frozenset({"mesh 3.2", "mesh 4.4", "mesh 5.1", "mesh 5.4", "mesh 5.5", "mesh 6"})
+NOT_BUILT = frozenset({"mesh 3.2", "mesh 4.4", "mesh 5.1", "mesh 5.2", "mesh 5.4", "mesh 5.5", "mesh 6"})
 
 PARTLY_BUILT = {
     "mesh 1": "invite, create, set_provider, launch and team_* come later",
@@ -33,6 +33,5 @@ PARTLY_BUILT = {
     "mesh 3.1": "no deadline and no context references yet",
     "mesh 3.4": "open threads are bounded; the rate a minute is not",
     "mesh 4.1": "no leases: nothing becomes working, expires or is cancelled by the person",
-    "mesh 5.2": "the shape of what a runtime reports is fixed; there is no agent run",
     "mesh 5.3": "no update notifications",
 }

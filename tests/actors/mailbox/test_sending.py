@@ -158,6 +158,7 @@ def _keyed(home: Home, key: str, title: str = "Count", *, settled: bool = True) 
 
 
 def test_a_repeat_under_the_same_key_gets_the_first_answer_and_sends_nothing(home: Home) -> None:
+    """common 8.2"""
     first, second = _keyed(home, "k1"), _keyed(home, "k1")
     assert home.answers[first] == home.answers[second]
     assert _received(home, "a2") == 1
