@@ -2,8 +2,8 @@
 
     find the tool and check the arguments -> admit -> address -> send -> await -> check the result -> answer
 
-Invariants: nothing is sent to an owner that admission has not passed; the call keeps one id on all its tries, so an
-owner runs it once; an unknown tool is said before a bad argument, and that before anything else (common 2.3, 4.1);
+Invariants: nothing is sent to an owner that admission has not passed; the call keeps one id and one owner on all its
+tries, so it runs once; an unknown tool is said before a bad argument, and that before anything else (common 2.3, 4.1);
 what an owner answers leaves only if it fits the tool's output model (common 1.6) and the size bound (common 6.4).
 """
 
@@ -168,7 +168,7 @@ class Journey:
                 return Reply(call_id, await self._composer.compose(tool, reading, arguments.record), None)
             except OwnerRefused as refused_by_owner:
                 return Reply(call_id, None, refused_by_owner.error)
-        to = owner_of(tool, arguments.record, stamp, self._clock)
+        to = owner_of(tool, arguments.record, stamp, call_id)
         return await self._caller.call(
             to, tool.name, arguments.record, call_id=call_id, within_ms=within_ms, stamp=stamp
         )
