@@ -1,6 +1,8 @@
 """Bytes for envelopes and for stored rows; the only importer of msgpack.
 
 Invariants:
+- No envelope is larger than every receiver takes: a wire cuts the connection on a larger frame, the link would open
+  again and send the same bytes, for ever.
 - What `pack` takes, `unpack` gives back: keys are text, integers fit 64 bits, text is valid UTF-8 (no lone
   surrogates), nesting is bounded. Everything else is refused before it can spoil a batch (`Unencodable`).
 - `unpack` never trusts its input: sizes and nesting are bounded, so a hostile or torn frame costs an exception.
@@ -33,7 +35,7 @@ from bus.envelope import (
     Resend,
     Welcome,
 )
-from bus.limits import envelope_bytes_max, string_bytes_max, value_depth_max
+from bus.limits import envelope_bytes_max, frame_bytes_max, string_bytes_max, value_depth_max
 from bus.value import Record, Value
 
 ROW_VERSION: Final = 1
@@ -42,7 +44,7 @@ _ITEMS_MAX: Final = 4 * 1024 * 1024
 
 
 class Unencodable(ValueError):
-    """The value is not plain data. A defect of whoever made it; it never reaches a batch."""
+    """The value is not plain data, or too large. A defect of whoever made it; it never reaches a batch."""
 
 
 class Undecodable(ValueError):
@@ -63,7 +65,7 @@ def pack(value: Value) -> bytes:
 
 def unpack(data: bytes) -> Value:
     """Raises Undecodable."""
-    if len(data) > envelope_bytes_max:
+    if len(data) > frame_bytes_max:
         raise Undecodable("the frame is over the limit")
     try:
         return cast(
@@ -87,6 +89,8 @@ def pack_row(value: Value) -> bytes:
     """Version byte, checksum, then the value. Raises Unencodable, also for what would not come back the same."""
     _check(value, 0)
     body = pack(value)
+    if len(body) > envelope_bytes_max:
+        raise Unencodable("the value is over the limit")
     return bytes((ROW_VERSION,)) + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "big") + body
 
 
@@ -129,7 +133,10 @@ def _check(value: Value, depth: int) -> None:
 
 def encode_envelope(envelope: Envelope) -> bytes:
     """One envelope, to be joined into a frame. Raises Unencodable, so that a bad one never spoils a frame."""
-    return pack(_to_array(envelope))
+    encoded = pack(_to_array(envelope))
+    if len(encoded) > envelope_bytes_max:
+        raise Unencodable("the envelope is over the limit")
+    return encoded
 
 
 def join_frame(encoded: Sequence[bytes]) -> bytes:

@@ -12,6 +12,7 @@ request_body_bytes_max: Final = 8 * 1024 * 1024  # common 2.5
 result_bytes_max: Final = 256 * 1024  # common 6.4
 json_depth_max: Final = 64
 envelope_bytes_max: Final = 96 * 1024 * 1024
+frame_bytes_max: Final = envelope_bytes_max + 64 * 1024  # what a wire takes: one envelope of any size, and its numbers
 value_depth_max: Final = 80
 string_bytes_max: Final = envelope_bytes_max
 person_request_bytes_max: Final = 32 * 1024 * 1024
@@ -90,6 +91,7 @@ socket_path_bytes_max: Final = 107
 
 assert request_body_bytes_max > scene_bytes_max > task_envelope_bytes_max
 assert envelope_bytes_max > 2 * person_request_bytes_max > 2 * import_bytes_max
+assert frame_bytes_max > envelope_bytes_max
 assert value_depth_max > json_depth_max
 assert task_instructions_bytes_max < task_envelope_bytes_max < inbox_deliveries_bytes_max  # one always fits a page
 assert reply_bytes_max < inbox_notifications_bytes_max

@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 
 import zmq
 
-from bus.limits import envelope_bytes_max, socket_path_bytes_max
+from bus.limits import frame_bytes_max, socket_path_bytes_max
 from bus.wire import Connection, Listener
 
 _FRAMES_QUEUED_MAX: Final = 20_000
@@ -73,7 +73,7 @@ def _prepare(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.SNDHWM, _FRAMES_QUEUED_MAX)
     socket.setsockopt(zmq.RCVHWM, _FRAMES_QUEUED_MAX)
-    socket.setsockopt(zmq.MAXMSGSIZE, envelope_bytes_max)
+    socket.setsockopt(zmq.MAXMSGSIZE, frame_bytes_max)
 
 
 def _address(path: Path) -> str:
