@@ -58,7 +58,7 @@ class Reporter(Protocol):
     """Who hears what happens while NEXUS starts and runs."""
 
     def progress(self, text: str) -> None:
-        """Something takes longer than a second."""
+        """Something takes longer than a second, or must be tried again. Also after `ready`."""
         ...
 
     def ready(self, running: Running) -> None:
@@ -188,7 +188,11 @@ class Supervisor:
                 key.data()
 
     def _spawn(self, plan: ChildPlan) -> ChildProcess:
-        child = spawn_child(self._home, plan, self._command)
+        try:
+            child = spawn_child(self._home, plan, self._command)
+        except OSError as error:
+            self._reporter.progress(f"{plan.name} cannot be started now: {error.strerror}")
+            raise
 
         def read() -> None:
             if not child.read_ready():
