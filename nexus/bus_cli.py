@@ -7,8 +7,8 @@ from typing import Annotated, Final
 import typer
 
 from bus.events import CATALOGUE
-from bus.value import Record
-from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, follow, records
+from bus.value import Record, records
+from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, follow
 from nexus.output import escape, fields, json_text, print_json, print_line, print_lines, shown, table, time_text
 
 _ADDRESS_HELP: Final = "An owner's address: kind/workspace/id, as `nexus-bus ls` shows it."

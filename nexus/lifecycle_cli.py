@@ -13,28 +13,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Annotated, Final, NoReturn
 
 import typer
 
 from bus.limits import child_stop_grace_ms, takeover_wait_ms
 from nexus import exit_codes
+from nexus.asking import HomeOption, JsonOption
 from nexus.children import COMMAND
 from nexus.config import Home, HomeMissing, home_path, open_home
 from nexus.control import ControlLine, NotRunning, ask
 from nexus.detached import Refused, start_detached
 from nexus.doctor import PROMISE, Outcome, examine
 from nexus.home_lock import is_held, wait_until_free
+from nexus.output import print_json
 from nexus.supervisor import REFUSALS, Running, exit_code_of, supervise
-
-HomeOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--home", help="The home folder; else NEXUS_HOME, else the platform's data folder.", show_default=False
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 
 _stop_ms_max: Final = 3 * child_stop_grace_ms + 2_000
 _tell_after_ms: Final = 1_000
@@ -209,12 +202,6 @@ def processes_of(answer: dict[str, object]) -> list[dict[str, object]]:
     processes = answer["processes"]
     assert isinstance(processes, list)
     return processes
-
-
-def print_json(value: object) -> None:
-    """One line of JSON, at once even into a pipe."""
-    typer.echo(json.dumps(value))
-    sys.stdout.flush()
 
 
 def say_progress(text: str) -> None:

@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict
 from actors.canvas.access import parsed, role_of, seen
 from actors.canvas.element import FRAMES
 from actors.canvas.geometry import Box, text
-from actors.canvas.outcome import rfc3339
 from actors.canvas.plain import encoded_bytes
 from actors.canvas.state import CanvasState, Entry, Head
 from actors.decision import Context, Decision, Message
@@ -24,6 +23,7 @@ from bus.value import Record, Value
 from tools.canvas.inputs import CanvasGetStateInput, CanvasQueryRegionInput
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
 from tools.fence import cut, plain_name
+from tools.times import rfc3339
 
 SOURCE: Final = "canvas"
 _TYPES_LISTED_MAX: Final = 50

@@ -15,8 +15,8 @@ from pydantic import Field
 from bus import address
 from bus.address import Address, MalformedAddress
 from bus.limits import page_items_max
-from bus.value import Record, Value
-from nexus.gateway.person_owners import Owners, VerbRefused, records, text
+from bus.value import Record, Value, records
+from nexus.gateway.person_owners import Owners, VerbRefused, text
 from tools.base import Model
 from tools.errors import Code, Refusal
 

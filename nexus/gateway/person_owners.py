@@ -12,7 +12,7 @@ from bus.address import DIRECTORY, Address
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.limits import call_deadline_ms_default, page_items_max
-from bus.value import Record, Value
+from bus.value import Record, Value, records
 from nexus.gateway.naming import Named, resolve
 from tools.errors import Code, Refusal, unavailable
 
@@ -149,12 +149,6 @@ def chosen(resolved: Named | Refusal) -> Named:
     if isinstance(resolved, Refusal):
         raise VerbRefused.by(resolved)
     return resolved
-
-
-def records(record: Record, field: str) -> list[Record]:
-    """The list of records under `field`; anything that is not a record is left out."""
-    listed = record.get(field)
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
 def text(record: Record, field: str) -> str:
