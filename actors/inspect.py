@@ -12,11 +12,11 @@ from bus import store as keys
 from bus.address import Address, MalformedAddress
 from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Call
+from bus.limits import inspected_items_default, inspected_items_max
 from bus.store import Store
 from bus.value import Record, Value
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
 
-_ITEMS_MAX: Final = 1_000
 _Tell: TypeAlias = Callable[[Record | Refusal], None]
 
 
@@ -84,7 +84,7 @@ class Inspector:
 
     def _events(self, body: Record) -> Record:
         """After the sequence `after`, oldest first; without it the newest `limit` ones."""
-        limit = min(_int(body.get("limit"), _ITEMS_MAX), _ITEMS_MAX)
+        limit = min(_int(body.get("limit"), inspected_items_max), inspected_items_max)
         last_row = self._store.last(b"j")
         last = 0 if last_row is None else keys.sequence_of(last_row[0])
         if body.get("after") is None:
@@ -131,7 +131,7 @@ class Inspector:
 
     def _owners(self, body: Record) -> Record:
         kind, after = body.get("kind"), body.get("after")
-        limit = min(_int(body.get("limit"), 100), _ITEMS_MAX)
+        limit = min(_int(body.get("limit"), inspected_items_default), inspected_items_max)
         start = Address.parse(str(after)) if after else None
         found = list(keys.owners(self._store, str(kind) if kind else None, start, limit))
         answer: Record = {"owners": [self._describe(owner) for owner in found]}
@@ -153,7 +153,7 @@ class Inspector:
     def _owner_rows(self, body: Record) -> Record | Refusal:
         owner = Address.parse(str(body["address"]))
         prefix, after = keys.state_prefix(owner), body.get("after")
-        limit = min(_int(body.get("limit"), 100), _ITEMS_MAX)
+        limit = min(_int(body.get("limit"), inspected_items_default), inspected_items_max)
         position = keys.state_key(owner, str(after)) if after is not None else None
         rows: list[Value] = []
         for key, value in self._store.scan(prefix, position, limit):
@@ -186,7 +186,7 @@ class Inspector:
         last = self._store.last(b"j")
         answer: Record = {"shard": self._shard, "sequence": 0 if last is None else keys.sequence_of(last[0])}
         answer.update(self._counts())
-        answer["deadLetters"] = len(self._store.scan(b"d", limit=_ITEMS_MAX))
+        answer["deadLetters"] = len(self._store.scan(b"d", limit=inspected_items_max))
         return answer
 
 

@@ -35,12 +35,11 @@ from bus.envelope import (
     Resend,
     Welcome,
 )
-from bus.limits import envelope_bytes_max, frame_bytes_max, string_bytes_max, value_depth_max
+from bus.limits import envelope_bytes_max, frame_bytes_max, string_bytes_max, value_depth_max, value_items_max
 from bus.value import Record, Value
 
 ROW_VERSION: Final = 1
 _CHECKSUM_BYTES: Final = 4
-_ITEMS_MAX: Final = 4 * 1024 * 1024
 
 
 class Unencodable(ValueError):
@@ -76,8 +75,8 @@ def unpack(data: bytes) -> Value:
                 strict_map_key=True,
                 max_str_len=string_bytes_max,
                 max_bin_len=string_bytes_max,
-                max_array_len=_ITEMS_MAX,
-                max_map_len=_ITEMS_MAX,
+                max_array_len=value_items_max,
+                max_map_len=value_items_max,
                 max_ext_len=0,
             ),
         )

@@ -20,11 +20,11 @@ from typing import Final
 import typer
 from rich.cells import cell_len
 
+from bus.limits import progress_after_ms
 from bus.value import Value
 from nexus import exit_codes
 from tools.times import rfc3339
 
-progress_after_seconds: Final = 1.0
 progress_every_seconds: Final = 5.0
 cell_characters_max: Final = 120
 
@@ -162,7 +162,7 @@ def progress(doing: str) -> Iterator[None]:
 
     def speak() -> None:
         started = time.monotonic()
-        wait = progress_after_seconds
+        wait = progress_after_ms / 1000
         while not finished.wait(wait):
             typer.echo(f"{doing} ... {time.monotonic() - started:.0f} s", err=True)
             wait = progress_every_seconds

@@ -12,12 +12,11 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from bus.limits import bad_fields_listed_max
 from bus.value import Record
 from tools.base import Tool
 from tools.errors import Refusal, invalid_arguments
 from tools.fence import plain_name
-
-_PROBLEMS_MAX: Final = 20
 
 _SENTENCES: Final[Mapping[str, str]] = {
     "missing": "is required",
@@ -71,7 +70,7 @@ def check_arguments(tool: Tool, given: Mapping[str, Any], already_bad: Mapping[s
 
 def _problems(failure: ValidationError) -> dict[str, str]:
     errors = failure.errors(include_url=False, include_input=False)
-    return {_path(error["loc"]): _sentence(error["type"], error) for error in islice(errors, _PROBLEMS_MAX)}
+    return {_path(error["loc"]): _sentence(error["type"], error) for error in islice(errors, bad_fields_listed_max)}
 
 
 def _path(location: tuple[int | str, ...]) -> str:

@@ -121,7 +121,7 @@ def test_tail_answers_the_newest_events_of_all_shards_in_order(count: int) -> No
 
 
 def test_following_streams_past_and_coming_events_until_the_peer_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(person_bus, "follow_retry_seconds", 0.001)
+    monkeypatch.setattr(person_bus, "follow_retry_ms", 1)
     past: list[Value] = [{"sequence": 3, "at": 1, "type": "t"}, {"sequence": 6, "at": 2, "type": "t"}]
     coming: Record = {"sequence": 9, "index": 0, "at": 999, "owner": "o", "type": "t", "data": {}}
     waits = 0
