@@ -81,9 +81,12 @@ class Route(StrEnum):
 
 
 class Model(BaseModel):
-    """Base of everything that crosses the MCP border: camelCase by alias-free field names, nothing unknown."""
+    """Base of everything that crosses the MCP border: camelCase by alias-free field names, nothing unknown.
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+    Its errors do not quote what did not fit: they reach logs, which hold nothing that agents or people typed.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True, hide_input_in_errors=True)
 
 
 class ToolInput(Model):
