@@ -45,15 +45,16 @@ class Inspector:
 
     def ask(self, call: Call, tell: _Tell) -> None:
         """Answer an inspection; `events` with `waitMs` and nothing to tell yet is answered when there is."""
-        try:
-            if call.verb == "events":
-                self._ask_events(call, tell)
-            else:
-                tell(self._verbs[call.verb](call.body))
-        except KeyError:
-            tell(invalid_arguments({"verb": "is not one that a host answers, or lacks an argument"}))
-        except MalformedAddress:
-            tell(invalid_arguments({"address": "must have the form kind/workspace/id"}))
+        if call.verb == "events":
+            self._ask_events(call, tell)
+        elif call.verb in self._verbs:
+            try:
+                answer = self._verbs[call.verb](call.body)
+            except MalformedAddress:
+                answer = invalid_arguments({"address": "must have the form kind/workspace/id"})
+            tell(answer)
+        else:
+            tell(invalid_arguments({"verb": "is not one that a host answers"}))
 
     def something_happened(self) -> None:
         """New events are on disk: tell those who listen."""
@@ -144,14 +145,14 @@ class Inspector:
         return {"address": str(owner), "shard": self._shard, "rows": rows, "live": self._is_live(owner)}
 
     def _owner_info(self, body: Record) -> Record | Refusal:
-        owner = Address.parse(str(body["address"]))
+        owner = Address.parse(str(body.get("address")))
         rows = self._store.scan(keys.state_prefix(owner))
         if not rows:
             return NOT_FOUND
         return {**self._describe(owner), "bytes": sum(len(key) + len(value) for key, value in rows)}
 
     def _owner_rows(self, body: Record) -> Record | Refusal:
-        owner = Address.parse(str(body["address"]))
+        owner = Address.parse(str(body.get("address")))
         prefix, after = keys.state_prefix(owner), body.get("after")
         limit = min(_int(body.get("limit"), inspected_items_default), inspected_items_max)
         position = keys.state_key(owner, str(after)) if after is not None else None
@@ -171,7 +172,7 @@ class Inspector:
         return answer
 
     def _journal_record(self, body: Record) -> Record | Refusal:
-        sequence = _int(body["sequence"], 0)
+        sequence = _int(body.get("sequence"), 0)
         value = self._store.get(keys.journal_key(sequence)) if 0 < sequence < 1 << 63 else None
         if value is None:
             return NOT_FOUND
