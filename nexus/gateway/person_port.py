@@ -111,9 +111,8 @@ class PersonPort:
         # Formatted here: a logger's own traceback may show local variables, and one of them may be a new token.
         trace = "".join(traceback.format_exception(defect))
         structlog.get_logger().error("a person's request failed", incident=incident, trace=trace)
-        return Refusal(
-            Code.INTERNAL, "Something went wrong inside NEXUS; its log has the details.", details={"incident": incident}
-        ).to_record()
+        text = "Something went wrong inside NEXUS; its log has the details."
+        return Refusal(Code.INTERNAL, text, details={"incidentId": incident}).to_record()
 
     async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arguments: Record) -> None:
         """Stream until the verb ends or the peer leaves, whichever is first."""

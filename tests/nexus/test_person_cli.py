@@ -270,7 +270,7 @@ def test_an_event_type_outside_the_catalogue_is_marked() -> None:
 
 
 def test_a_defect_shows_no_stack_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    refusal = Refusal(Code.INTERNAL, "Something went wrong.", details={"incident": "i1"})
+    refusal = Refusal(Code.INTERNAL, "Something went wrong.", details={"incidentId": "i1"})
     with commands(monkeypatch, {("app/-/directory", "directory_list"): refusal}) as (run, _):
         result = run.nexus("workspace", "list")
         assert result.exit_code == exit_codes.REFUSED

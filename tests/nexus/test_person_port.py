@@ -101,7 +101,7 @@ def test_a_defect_is_told_by_an_incident_and_no_exception_text() -> None:
     with running_port({("app/-/directory", "directory_list"): explode}) as port:
         answer = ask(port, "workspace.list")
         assert refused_code(answer) == "internal"
-        assert answer["error"]["incident"]
+        assert answer["error"]["incidentId"]
         assert "secret" not in json.dumps(answer)
 
 
@@ -114,7 +114,7 @@ def test_a_defect_while_a_token_is_made_logs_no_token(capfd: pytest.CaptureFixtu
         raise RuntimeError("broken")
 
     with running_port({**LISTS, ("app/-/directory", "agent_add"): explode}) as port:
-        incident = ask(port, "agent.add", {"name": "Cy", "workspace": "w1"})["error"]["incident"]
+        incident = ask(port, "agent.add", {"name": "Cy", "workspace": "w1"})["error"]["incidentId"]
     logged = capfd.readouterr()
     assert hashes
     assert incident in logged.out + logged.err
