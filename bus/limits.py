@@ -93,6 +93,7 @@ region_elements_default: Final = 100
 region_elements_max: Final = 500
 labels_max: Final = 200
 label_characters_max: Final = 120
+measured_characters_max: Final = 100_000  # that one call may have measured: they cost 3 microseconds each
 element_bytes_max: Final = 224 * 1024  # one element must fit on a region's page
 element_depth_max: Final = 32
 element_type_characters_max: Final = 100
