@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+import structlog
+
 from bus import store as keys
 from bus.address import Address, MalformedAddress
 from bus.codec import CorruptRow, unpack_row
@@ -15,9 +17,11 @@ from bus.envelope import Call
 from bus.limits import inspected_items_default, inspected_items_max
 from bus.store import Store
 from bus.value import Record, Value
-from tools.errors import NOT_FOUND, Refusal, invalid_arguments
+from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
 
 _Tell: TypeAlias = Callable[[Record | Refusal], None]
+_DEFECT: Final = Refusal(Code.INTERNAL, "NEXUS made a mistake while it looked; the host's log has the details.")
+_log = structlog.get_logger("inspect")
 
 
 class Inspector:
@@ -45,16 +49,18 @@ class Inspector:
 
     def ask(self, call: Call, tell: _Tell) -> None:
         """Answer an inspection; `events` with `waitMs` and nothing to tell yet is answered when there is."""
-        if call.verb == "events":
-            self._ask_events(call, tell)
-        elif call.verb in self._verbs:
-            try:
-                answer = self._verbs[call.verb](call.body)
-            except MalformedAddress:
-                answer = invalid_arguments({"address": "must have the form kind/workspace/id"})
-            tell(answer)
-        else:
-            tell(invalid_arguments({"verb": "is not one that a host answers"}))
+        try:
+            if call.verb == "events":
+                self._ask_events(call, tell)
+            elif call.verb in self._verbs:
+                tell(self._verbs[call.verb](call.body))
+            else:
+                tell(invalid_arguments({"verb": "is not one that a host answers"}))
+        except MalformedAddress:
+            tell(invalid_arguments({"address": "must have the form kind/workspace/id"}))
+        except Exception:  # noqa: BLE001 - it must not take with it what else came in the same frame
+            _log.exception("inspection_failed", verb=call.verb)
+            tell(_DEFECT)
 
     def something_happened(self) -> None:
         """New events are on disk: tell those who listen."""
