@@ -21,21 +21,24 @@ from typing import Any
 
 import structlog
 
+from actors.commits import CommitBuilder, reply_of
 from actors.decision import Message, Principal, PrincipalKind, RowEffect, Rules, Verb
-from actors.delivery import Delivery
-from actors.execute import execute, reply_of
+from actors.delivery import Delivery, DueTimer
+from actors.execute import execute
 from actors.inbound import Inbound
 from actors.inspect import Inspector
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
 from actors.principal import StaleStamp, principal_of
-from bus.address import Address
+from actors.timers import Timers
+from bus.address import Address, projection
 from bus.clock import Clock
 from bus.codec import Unencodable, unpack_row
 from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Mark, Parcel, Reply
 from bus.journal import Commit, Handled, Journal, mark_from
 from bus.limits import inspection_wait_ms_max, owner_idle_ms, owner_sweep_ms
 from bus.link import Peer
+from bus.retention import Retention
 from bus.store import Store, mark_key
 from bus.wire import Scheduler
 from tools.errors import Code, Refusal
@@ -77,15 +80,19 @@ class Host:
         self._sources: dict[int, Peer] = {}
         self._from_threads: deque[Callable[[], None]] = deque()
         self._wake_is_due = False
+        self.commits = CommitBuilder(self.shard_of, _followers(roster))
+        self.timers = Timers(store, clock, scheduler, self._give_timer)
         self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel)
         self.inspector = Inspector(place.shard, store, self._live, self._counts)
 
-    def attach(self, journal: Journal, send: Callable[[Peer, Envelope], None]) -> None:
-        """Begin: take up again the messages that were not handled when the shard last ended."""
+    def attach(self, journal: Journal, retention: Retention, send: Callable[[Peer, Envelope], None]) -> None:
+        """Begin: take up again the messages and timers that were not handled when the shard last ended."""
         self.journal = journal
+        self._retention = retention
         self._send = send
         self.outbox.attach(journal)
         self.outbox.resume_local()
+        self.timers.start()
         self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)
 
     # What arrives, on the loop thread.
@@ -153,8 +160,17 @@ class Host:
     def _give(self, parcel: Parcel, handled: Handled, gives_up: bool) -> None:
         principal = Principal(PrincipalKind.OWNER, owner=parcel.sender)
         message = Message(parcel.verb, parcel.body)
-        delivery = Delivery(message, principal, parcel.message_id, parcel.origin_call, False, handled, gives_up)
+        delivery = Delivery(
+            message, principal, parcel.message_id, parcel.origin_call, handled=handled, gives_up=gives_up
+        )
         self._deliver(parcel.to, delivery)
+
+    def _give_timer(self, owner: Address, name: str, due_ms: int, gives_up: bool) -> None:
+        message_id = f"timer:{owner}:{name}:{due_ms}"
+        principal = Principal(PrincipalKind.TIMER, owner=owner)
+        timer = DueTimer(name, due_ms)
+        message = Message(f"timer {name}", {})
+        self._deliver(owner, Delivery(message, principal, message_id, message_id, timer=timer, gives_up=gives_up))
 
     def _deliver(self, to: Address, delivery: Delivery) -> None:
         owner = self._owners.get(to)
@@ -179,17 +195,25 @@ class Host:
     def reply(self, reply: Reply) -> None:
         self._from_thread(lambda: self._send_reply(reply))
 
-    def parcel_submitted(self, delivery: Delivery) -> None:
+    @property
+    def answers_floor(self) -> str:
+        return self._retention.floor
+
+    def submitted(self, delivery: Delivery) -> None:
         handled = delivery.handled
         if handled is not None:
             self._from_thread(lambda: self._inbound[handled.source].submitted(handled))
 
-    def parcel_failed(self, delivery: Delivery, is_defect: bool) -> None:
-        handled = delivery.handled
-        if handled is not None:
-            inbound = self._inbound[handled.source]
-            tell = inbound.undecided if is_defect else inbound.not_stored
-            self._from_thread(lambda: tell(handled))
+    def failed(self, delivery: Delivery, is_defect: bool) -> None:
+        self._from_thread(lambda: self._failed(delivery, is_defect))
+
+    def _failed(self, delivery: Delivery, is_defect: bool) -> None:
+        if delivery.handled is not None:
+            inbound = self._inbound[delivery.handled.source]
+            (inbound.undecided if is_defect else inbound.not_stored)(delivery.handled)
+        elif delivery.timer is not None and delivery.principal.owner is not None:
+            timer = delivery.timer
+            self.timers.failed(delivery.principal.owner, timer.name, timer.due_ms, is_defect)
 
     def group_stored(self, commits: Sequence[Commit]) -> None:
         """Called by the journal's writer for each durable group."""
@@ -217,6 +241,10 @@ class Host:
         marks: dict[int, Mark] = {}
         for commit in commits:
             self.outbox.leave(commit)
+            if commit.timer is not None:
+                self.timers.settled(commit.owner, commit.timer.name, commit.timer.due_ms)
+            if commit.timer_due_ms is not None:
+                self.timers.set_for(commit.timer_due_ms)
             if commit.handled is not None:
                 self._inbound[commit.handled.source].stored(commit.handled)
                 marks[commit.handled.source] = commit.handled.mark
@@ -259,7 +287,16 @@ class Host:
         }
 
 
-class _Nobody:
+def _followers(roster: Mapping[str, Rules[Any]]) -> Mapping[str, tuple[Address, ...]]:
+    """For each type of event, the projections that follow it. A projection is the one owner of its kind."""
+    followers: dict[str, tuple[Address, ...]] = {}
+    for rules in roster.values():
+        for kind in rules.follows:
+            followers[kind] = (*followers.get(kind, ()), projection(rules.kind))
+    return followers
+
+
+class _Nobody(Rules[None]):
     """The rules of a kind that does not exist: every verb is a defect of its sender, every parcel a dead letter."""
 
     kind = "nobody"
