@@ -70,7 +70,7 @@ class CommitBuilder:
                 case CancelTimer(name):
                     _cancel(commit, owner, name)
         if delivery.is_call:
-            _answer_the_call(commit, delivery.id, decision)
+            _answer_the_call(commit, delivery, decision)
         self._tell_followers(commit)
         return commit
 
@@ -111,18 +111,18 @@ def _cancel(commit: Commit, owner: Owner[State], name: str) -> None:
         commit.rows += timer_rows(owner.address, name, present.due_ms)
 
 
-def _answer_the_call(commit: Commit, call_id: str, decision: Decision) -> None:
+def _answer_the_call(commit: Commit, delivery: Delivery, decision: Decision) -> None:
     if decision.reply is None:
-        commit.rows.append((answer_key(call_id), pack_row({"open": True})))
+        commit.rows.append((answer_key(delivery.id), pack_row({"open": True})))
         commit.answers_added += 1
     else:
-        is_kept = bool(decision.effects)
-        _answer(commit, call_id, decision.reply, is_kept)
+        is_kept = bool(decision.effects) or delivery.keeps_answer
+        _answer(commit, delivery.id, decision.reply, is_kept)
         commit.answers_added += is_kept
 
 
 def _answer(commit: Commit, call_id: str, answer: Record | Refusal, is_kept: bool) -> None:
-    """Only answers of calls that had effects are kept; a read may simply be decided again."""
+    """Of calls without a key only answers that had effects are kept; a read may simply be decided again."""
     reply = reply_of(call_id, answer)
     if is_kept:
         kept: Record = {"ok": reply.ok} if reply.ok is not None else {"error": reply.error}

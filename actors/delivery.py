@@ -28,6 +28,8 @@ class Delivery:
     """The call that led to it, for the event log."""
     is_call: bool = False
     """Somebody waits for a reply under `id`."""
+    keeps_answer: bool = False
+    """The answer is kept also when it had no effects: the caller gave an idempotency key."""
     handled: Handled | None = None
     """For a parcel: the mark to advance with its effect."""
     timer: DueTimer | None = None

@@ -131,7 +131,9 @@ class Host:
         if call.to.kind == "host":
             self._inspect(call, principal)
             return
-        delivery = Delivery(Message(call.verb, call.body), principal, call.call_id, call.call_id, is_call=True)
+        keeps = call.stamp is not None and call.stamp.get("keep") is True
+        message = Message(call.verb, call.body)
+        delivery = Delivery(message, principal, call.call_id, call.call_id, is_call=True, keeps_answer=keeps)
         self._deliver(call.to, delivery)
 
     def _inspect(self, call: Call, principal: Principal) -> None:

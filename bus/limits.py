@@ -36,6 +36,7 @@ takeover_wait_ms: Final = 5_000  # ARCHITECTURE, Supervisor: start anew within 5
 commit_batch_max: Final = 1_024
 answers_kept_ms: Final = 24 * 3_600_000
 answers_kept_max: Final = 500_000
+idempotency_keys_max: Final = 10_000
 answers_evicted_a_group_max: Final = 256
 journal_kept_records: Final = 1_000_000
 journal_trimmed_a_group_max: Final = 64
