@@ -113,6 +113,7 @@ def _cancel(commit: Commit, owner: Owner[State], name: str) -> None:
 
 def _answer_the_call(commit: Commit, delivery: Delivery, decision: Decision) -> None:
     if decision.reply is None:
+        commit.opened = delivery.id
         commit.rows.append((answer_key(delivery.id), pack_row({"open": True})))
         commit.answers_added += 1
     else:

@@ -2,7 +2,8 @@
 
 Invariants:
 - The loop thread alone delivers to owners, keeps the table of owners, waiting callers and streams, and sends.
-- A call id is given to its owner once while somebody waits for it; repeats join the wait and hear the same answer.
+- A call id is given to its owner once until its answer, or that it was left open, is on disk; repeats join the wait
+  and hear the same answer. So what is decided and not stored yet is never decided again.
 - A reply whose decision sent messages marked `before_reply` waits, bounded, until their receivers have committed.
 - An owner is dropped from memory only on the loop thread, when it is idle: then nothing can be on its way to it.
 
@@ -54,6 +55,16 @@ class Place:
     shards: int
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """Who waits for a call."""
+
+    peers: list[Peer]
+    deadline_ms: int
+    is_open: bool = False
+    """It was left open and that is on disk: nothing in memory depends on this entry any more."""
+
+
 class Host:
     """Assembled by the composition root: `attach` gives it the journal and the way to send."""
 
@@ -75,7 +86,7 @@ class Host:
         self._executor = executor
         self._incarnations = itertools.count(1)
         self._owners: dict[Address, Owner[Any]] = {}
-        self._waiting: dict[str, list[Peer]] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._inbound: dict[int, Inbound] = {}
         self._sources: dict[int, Peer] = {}
         self._from_threads: deque[Callable[[], None]] = deque()
@@ -111,10 +122,11 @@ class Host:
     def _call(self, peer: Peer, call: Call) -> None:
         waiting = self._waiting.get(call.call_id)
         if waiting is not None:
-            if peer not in waiting:
-                waiting.append(peer)
+            if peer not in waiting.peers:
+                waiting.peers.append(peer)
+            waiting.deadline_ms = max(waiting.deadline_ms, call.deadline_ms)
             return
-        self._waiting[call.call_id] = [peer]
+        self._waiting[call.call_id] = _Waiting([peer], call.deadline_ms)
         now_ms = self.clock.now_ms()
         if call.deadline_ms < now_ms:
             self._send_reply(reply_of(call.call_id, _TOO_LATE))
@@ -242,6 +254,8 @@ class Host:
         """After a group is on disk: replies, messages, acknowledgements and events leave, in that order a commit."""
         marks: dict[int, Mark] = {}
         for commit in commits:
+            if commit.opened is not None and (waiting := self._waiting.get(commit.opened)) is not None:
+                waiting.is_open = True
             self.outbox.leave(commit)
             if commit.timer is not None:
                 self.timers.settled(commit.owner, commit.timer.name, commit.timer.due_ms)
@@ -262,7 +276,8 @@ class Host:
             self._send(peer, Acknowledgement(self.place.shard, mark))
 
     def _send_reply(self, reply: Reply) -> None:
-        for peer in self._waiting.pop(reply.call_id, ()):
+        waiting = self._waiting.pop(reply.call_id, None)
+        for peer in waiting.peers if waiting is not None else ():
             try:
                 self._send(peer, reply)
             except Unencodable:
@@ -272,8 +287,11 @@ class Host:
     # Housekeeping.
 
     def _sweep(self) -> None:
-        """Passivate owners that nobody used for a while; their state is on disk and nowhere else needed."""
-        oldest = self.clock.now_ms() - owner_idle_ms
+        """Passivate owners that nobody used for a while, and forget open calls that nobody waits for any more."""
+        now_ms = self.clock.now_ms()
+        for call_id in [i for i, w in self._waiting.items() if w.is_open and w.deadline_ms < now_ms]:
+            del self._waiting[call_id]
+        oldest = now_ms - owner_idle_ms
         for address in [a for a, owner in self._owners.items() if owner.last_used_ms < oldest and owner.is_idle]:
             del self._owners[address]
         self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)

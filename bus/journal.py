@@ -75,6 +75,8 @@ class Commit:
     """Runs on the writer's thread once the commit is durable; must be quick and must not raise."""
     failed: Callable[[bool], None] | None = None
     """Runs instead when it was not stored; True when for want of space."""
+    opened: str | None = None
+    """The call that its decision left open."""
     answers_added: int = 0
     """How many answer rows are new with this commit (an open call's row is written twice and counts once)."""
     timer: SettledTimer | None = None

@@ -98,6 +98,28 @@ def test_a_machine_whose_clock_was_set_back_makes_no_older_ids_than_are_stored()
     run(body)
 
 
+def test_an_open_call_that_nobody_waits_for_any_more_is_forgotten_and_its_answer_is_kept_all_the_same() -> None:
+    async def body() -> None:
+        clock = ManualClock()
+        hosts = Hosts(2, clock=clock)
+        far = next(a for n in range(99) if (a := Address("counter", "-", f"n{n}")).shard(2) != ONE.shard(2))
+        near = hosts.running[ONE.shard(2)]
+        hosts.running[far.shard(2)].close_links()
+        call = clock.new_id()
+        waiting = asyncio.ensure_future(hosts.ok(ONE, "ask", {"to": str(far)}, call_id=call))
+        await until(lambda: hosts.stores[ONE.shard(2)].get(answer_key(call)) is not None)
+        waiting.cancel()
+        near.host._sweep()
+        assert len(near.host._waiting) == 1
+        clock.advance(60_000)
+        near.host._sweep()
+        assert near.host._waiting == {}
+        hosts.restart(far.shard(2))
+        assert await hosts.ok(ONE, "ask", {"to": str(far)}, call_id=call) == {"total": 0}
+
+    run(body)
+
+
 # Timers
 
 
