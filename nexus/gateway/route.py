@@ -15,8 +15,8 @@ from bus.value import Record
 from tools.base import Route, Scope, Tool
 
 NEVER_AN_ID: Final = "no-such-id"
-"""Well formed, and never made, since our ids hold no hyphen: its owner never has state, so that an id that cannot exist
-is answered by the same owner code, in the same words, as one that does not (common 3.3)."""
+"""Well formed, and never made by `Clock.new_id`, whose ids hold no hyphen: its owner never has state, so that an id
+that cannot exist is answered by the same owner code, in the same words, as one that does not (common 3.3)."""
 
 _WORKSPACE_IS_THE_TARGET: Final = frozenset({"workspace_get", "workspace_update", "workspace_delete"})
 
@@ -30,9 +30,10 @@ def claimed_workspace(tool: Tool, arguments: Record) -> str | None:
 
 
 def owner_of(tool: Tool, arguments: Record, stamp: Record, call_id: str) -> Address:
-    """The address that decides the call `call_id`. `stamp` is admission's: the caller's id and resolved scope.
+    """The address that decides this call. `stamp` is admission's: the caller's id and resolved scope.
 
-    A canvas is addressed under the caller's own workspace, so another workspace's id names an owner without rows.
+    What a call makes has an id that follows from the call's own, so that a repeat reaches the same owner. A canvas is
+    addressed under the caller's own workspace, so another workspace's id names an owner without rows.
     """
     agent_id, workspace_id = _part(stamp.get("agentId")), _part(stamp.get("workspaceId"))
     match tool.route:
