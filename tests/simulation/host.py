@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.assembly import RunningHost, Surroundings, start_host
-from actors.decision import Context, Decide, Decision, Message, RowEffect, Rules, Verb
+from actors.decision import Context, Decide, Decision, Message, RowEffect, Rules, Upgrade, Verb
 from actors.host import Place
 from bus.journal import Commit, GroupWriter
 from tests.simulation.scheduler import Kind, Lane, Process, ProcessDied, Scheduler
@@ -72,15 +72,34 @@ class SimulatedJournal:
         self._wake()
 
 
-class _Preempted:
+class _Preempted(Rules[Any]):
     """Rules during whose decisions other threads may get ahead."""
 
     def __init__(self, rules: Rules[Any], preempt: Callable[[], None]) -> None:
         self._rules = rules
-        self.kind = rules.kind
-        self.verbs: Mapping[str, Verb[Any]] = {
+        self._verbs = {
             name: replace(verb, decide=_preempted(verb.decide, preempt)) for name, verb in rules.verbs.items()
         }
+
+    @property
+    def kind(self) -> str:
+        return self._rules.kind
+
+    @property
+    def verbs(self) -> Mapping[str, Verb[Any]]:
+        return self._verbs
+
+    @property
+    def record_version(self) -> int:
+        return self._rules.record_version
+
+    @property
+    def upgrades(self) -> Mapping[int, Upgrade]:
+        return self._rules.upgrades
+
+    @property
+    def follows(self) -> frozenset[str]:
+        return self._rules.follows
 
     def new_state(self) -> object:
         return self._rules.new_state()

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from actors.decision import Put, Rules
+from actors.owner import TIMER_ROWS
 from bus.address import Address
-from bus.codec import unpack_row
+from bus.codec import unpack_row, unpack_versioned
 from bus.envelope import Reply
 from bus.store import answer_key, row_of, sequence_of, state_key, state_prefix
 from bus.value import Value
@@ -44,7 +45,7 @@ class Disks:
 
     def rows(self, owner: Address, start: str = "") -> dict[str, Value]:
         found = self.of(owner).content.scan(state_prefix(owner) + start.encode())
-        return {row_of(key): unpack_row(value) for key, value in found if is_readable(value)}
+        return {row_of(key): unpack_versioned(value)[1] for key, value in found if is_readable(value)}
 
     def owners(self, kind: str) -> list[Address]:
         found: dict[str, None] = {}
@@ -114,7 +115,8 @@ def lives_equal_reloads(lives: Iterable[HostLife], disks: Disks, roster: Mapping
             rules = roster[address.kind]
             state = rules.new_state()
             for row, value in disks.rows(address).items():
-                rules.apply(state, Put(row, value))
+                if not row.startswith(TIMER_ROWS):
+                    rules.apply(state, Put(row, value))
             demand(state == owner.state, "an owner's live state is what a reload builds", str(address))
 
 

@@ -26,6 +26,7 @@ from actors.decision import (
     PrincipalKind,
     Put,
     RowEffect,
+    Rules,
     Send,
     Verb,
 )
@@ -133,7 +134,7 @@ _ANY: Final = frozenset(PrincipalKind)
 _OWNER: Final = frozenset({PrincipalKind.OWNER})
 
 
-class LedgerRules:
+class LedgerRules(Rules[Ledger]):
     kind = "ledger"
     verbs: Mapping[str, Verb[Ledger]] = {
         "add": Verb(_add, _ANY),

@@ -233,5 +233,8 @@ class ProcessClock:
         self._latest_ms = max(self._latest_ms, wall_ms)
         return self._latest_ms
 
+    def not_before(self, milliseconds: int) -> None:
+        self._latest_ms = max(self._latest_ms, milliseconds)
+
     def new_id(self) -> str:
         return time_ordered_id(self.now_ms(), self._process.scheduler.random.randbytes(10))
