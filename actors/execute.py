@@ -141,6 +141,9 @@ def _submit(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decis
     """Encode everything, then apply, then hand to the journal: a bad value fails before anything changed."""
     commit = desk.commits.build(owner, delivery, decision, desk.clock.now_ms())
     if not commit.writes_anything and not owner.has_uncommitted:
+        if owner.is_spoiled:  # the writer gave back what this read saw, after the look at the top: in this order
+            _execute(owner, delivery, desk)
+            return
         for reply in commit.replies:
             desk.reply(reply)
         return
@@ -149,12 +152,12 @@ def _submit(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decis
 
 
 def _apply(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decision) -> None:
-    owner.is_spoiled = True  # until every effect is in: a half applied state must not be used
+    """What raises here spoils the owner (`_went_wrong`), since a half applied state must not be used. The flag is never
+    lowered here: the writer may have raised it a moment ago."""
     for effect in decision.effects:
         if isinstance(effect, Put | Delete):
             owner.rules.apply(owner.load(desk.store, head_only=False), effect)
     owner.change_timers(delivery, decision)
-    owner.is_spoiled = False
 
 
 def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit) -> None:

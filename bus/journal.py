@@ -4,6 +4,11 @@ Invariants:
 - Commits become durable in the order of `submit`, whole or not at all; `released` is called only after the flush, so
   nothing leaves a host that is not on disk (ARCHITECTURE: a reply leaves only after the change is on disk).
 - A commit without writes waits its turn all the same: it stands for a read that saw what earlier ones wrote.
+- Callbacks follow the order of the disk: what is given back because it stands on an older failure hears of it only
+  after what was submitted before it, in the same group, is stored and released. A stream that begins anew would
+  otherwise give out once more what this very group stores.
+- After the disk broke nobody knows what is stored, so nothing is said of that group, neither way, and nothing more is
+  written: the host ends, and whoever waits asks the next one.
 - After a group failed, every commit of an owner that was decided on top of it is handed back as failed, until the
   owner starts a new incarnation: commits carry the owner's incarnation and an older one is never written. The same
   holds for a stream of parcels and its run: no mark is ever written past a parcel whose effect is not stored.
@@ -121,6 +126,7 @@ class GroupWriter:
         self.retention = Retention(store)
         self._failed_incarnations: dict[Address, int] = {}
         self._failed_runs: dict[int, int] = {}
+        self._is_broken = False
 
     @property
     def sequence(self) -> int:
@@ -129,24 +135,42 @@ class GroupWriter:
 
     def write_group(self, commits: Sequence[Commit]) -> None:
         """Store a group and call back. Never raises for what the disk does."""
+        if self._is_broken:
+            return
         current: list[Commit] = []
+        refused: list[Commit] = []
         for commit in commits:
             if self._stands_on_a_failure(commit):
-                self._fail(commit, is_full=False)
+                self._remember_failure(commit)
+                refused.append(commit)
             else:
                 current.append(commit)
-        writes, sequence = self._writes_of(current)
+        if self._store_group(current):
+            for commit in current:
+                if commit.released:
+                    commit.released()
+            self._group_done(current)
+        for commit in refused:
+            if commit.failed:
+                commit.failed(False)
+
+    def _store_group(self, commits: Sequence[Commit]) -> bool:
+        writes, sequence = self._writes_of(commits)
         try:
             if writes:
                 self._store.commit(writes)
-        except (StoreFull, StoreBroken) as problem:
-            self._give_back(current, is_full=isinstance(problem, StoreFull))
-            return
+        except StoreFull:
+            for commit in commits:
+                self._remember_failure(commit)
+                if commit.failed:
+                    commit.failed(True)
+            return False
+        except StoreBroken:
+            self._is_broken = True
+            self._broken()
+            return False
         self._sequence = sequence
-        for commit in current:
-            if commit.released:
-                commit.released()
-        self._group_done(current)
+        return True
 
     def _stands_on_a_failure(self, commit: Commit) -> bool:
         if commit.incarnation <= self._failed_incarnations.get(commit.owner, -1):
@@ -154,20 +178,12 @@ class GroupWriter:
         handled = commit.handled
         return handled is not None and handled.run <= self._failed_runs.get(handled.source, -1)
 
-    def _fail(self, commit: Commit, is_full: bool) -> None:
+    def _remember_failure(self, commit: Commit) -> None:
         failed = self._failed_incarnations
         failed[commit.owner] = max(commit.incarnation, failed.get(commit.owner, -1))
         if commit.handled is not None:
             source, run = commit.handled.source, commit.handled.run
             self._failed_runs[source] = max(run, self._failed_runs.get(source, -1))
-        if commit.failed:
-            commit.failed(is_full)
-
-    def _give_back(self, commits: Sequence[Commit], is_full: bool) -> None:
-        for commit in commits:
-            self._fail(commit, is_full)
-        if not is_full:
-            self._broken()
 
     def _writes_of(self, commits: Sequence[Commit]) -> tuple[list[Write], int]:
         writes: list[Write] = []
