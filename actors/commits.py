@@ -14,9 +14,10 @@ from actors.decision import Answer, CancelTimer, Decision, Delete, Event, Put, S
 from actors.delivery import Delivery
 from actors.owner import TIMER_ROWS, Owner
 from bus.address import Address
-from bus.codec import pack_row
+from bus.codec import Unencodable, pack_row
 from bus.envelope import Reply
 from bus.journal import Commit, Outgoing
+from bus.limits import store_key_bytes_max
 from bus.store import Write, answer_key, dead_letter_key, state_key, timer_key
 from bus.value import Record
 from tools.errors import Refusal
@@ -72,6 +73,8 @@ class CommitBuilder:
         if delivery.is_call:
             _answer_the_call(commit, delivery, decision)
         self._tell_followers(commit)
+        if any(len(key) > store_key_bytes_max for key, _ in commit.rows):
+            raise Unencodable("a row's name is too long for a key")
         return commit
 
     def _set_timer(self, commit: Commit, owner: Owner[State], timer: SetTimer) -> None:

@@ -109,11 +109,19 @@ class Host:
     # What arrives, on the loop thread.
 
     def received(self, peer: Peer, envelope: Envelope) -> None:
-        """An envelope from a link whose other end has proved its class."""
+        """An envelope from a link whose other end has proved its class. Never raises: more may stand in its frame."""
+        try:
+            self._receive(peer, envelope)
+        except Exception:  # noqa: BLE001 - a defect with one envelope must not take those behind it along
+            _log.exception("envelope_failed", kind=type(envelope).__name__, link=peer.link_class.value)
+            if isinstance(envelope, Call):
+                self._send_reply(reply_of(envelope.call_id, _DEFECT))
+
+    def _receive(self, peer: Peer, envelope: Envelope) -> None:
         match envelope:
             case Call():
                 self._call(peer, envelope)
-            case Parcel() if peer.link_class is LinkClass.SHARD:
+            case Parcel() if peer.link_class is LinkClass.SHARD and peer.name == str(envelope.source):
                 self._sources[envelope.source] = peer
                 self._take_parcel(envelope)
             case _:
@@ -254,20 +262,27 @@ class Host:
         """After a group is on disk: replies, messages, acknowledgements and events leave, in that order a commit."""
         marks: dict[int, Mark] = {}
         for commit in commits:
-            if commit.opened is not None and (waiting := self._waiting.get(commit.opened)) is not None:
-                waiting.is_open = True
-            self.outbox.leave(commit)
-            if commit.timer is not None:
-                self.timers.settled(commit.owner, commit.timer.name, commit.timer.due_ms)
-            if commit.timer_due_ms is not None:
-                self.timers.set_for(commit.timer_due_ms)
+            try:
+                self._release_one(commit)
+            except Exception:  # noqa: BLE001 - what others of the group wait for must leave all the same
+                _log.exception("release_failed", owner=str(commit.owner), call=commit.call_id)
             if commit.handled is not None:
-                self._inbound[commit.handled.source].stored(commit.handled)
                 marks[commit.handled.source] = commit.handled.mark
         for source, mark in marks.items():
             self._acknowledge(source, mark)
         if any(commit.events for commit in commits):
             self.inspector.something_happened()
+
+    def _release_one(self, commit: Commit) -> None:
+        if commit.handled is not None:
+            self._inbound[commit.handled.source].stored(commit.handled)
+        if commit.opened is not None and (waiting := self._waiting.get(commit.opened)) is not None:
+            waiting.is_open = True
+        if commit.timer is not None:
+            self.timers.settled(commit.owner, commit.timer.name, commit.timer.due_ms)
+        if commit.timer_due_ms is not None:
+            self.timers.set_for(commit.timer_due_ms)
+        self.outbox.leave(commit)
 
     def _acknowledge(self, source: int, mark: Mark) -> None:
         if source == self.place.shard:

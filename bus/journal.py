@@ -24,6 +24,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
+import structlog
+
 from bus.address import Address
 from bus.codec import CorruptRow, pack_row, unpack_row
 from bus.envelope import Mark, Parcel, Reply
@@ -31,6 +33,8 @@ from bus.limits import commit_batch_max
 from bus.retention import Retention
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
 from bus.value import Record, Value
+
+_log = structlog.get_logger("journal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +158,26 @@ class GroupWriter:
             if commit.failed:
                 commit.failed(False)
 
+    def break_off(self) -> None:
+        """The writer itself failed: nobody knows what is stored, and nothing more may be written."""
+        if not self._is_broken:
+            self._is_broken = True
+            self._broken()
+
     def _store_group(self, commits: Sequence[Commit]) -> bool:
         writes, sequence = self._writes_of(commits)
         try:
             if writes:
                 self._store.commit(writes)
         except StoreFull:
+            self.retention.undo()
             for commit in commits:
                 self._remember_failure(commit)
                 if commit.failed:
                     commit.failed(True)
             return False
         except StoreBroken:
-            self._is_broken = True
-            self._broken()
+            self.break_off()
             return False
         self._sequence = sequence
         return True
@@ -318,6 +328,14 @@ class ThreadJournal:
         self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._write_until_stopped()
+        except BaseException:
+            _log.exception("writer_failed")
+            self._writer.break_off()
+            raise
+
+    def _write_until_stopped(self) -> None:
         while True:
             group: list[Commit] = []
             after = self._gather(group)

@@ -127,7 +127,9 @@ class LinkServer:
             read = read_frame(frame)
             envelopes = read if isinstance(read, list) else peer.session.take(read) if peer is not None else ()
         except Undecodable:
-            _log.warning("frame_refused", shard=self._shard, bytes=len(frame))
+            # Its number is taken: going on would pass over what it held. A new session brings that again.
+            _log.error("frame_refused", shard=self._shard, bytes=len(frame))
+            self._forget(route)
             return
         if peer is None and not isinstance(read, list):
             self._challenge(route)
@@ -296,7 +298,8 @@ class LinkClient:
                 for envelope in self._session.take(read):
                     self._received(envelope)
         except Undecodable:
-            _log.warning("frame_refused", bytes=len(frame))
+            _log.error("frame_refused", bytes=len(frame))
+            self._start_over()
 
     def _control(self, envelope: Envelope) -> None:
         match envelope:

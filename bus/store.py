@@ -52,6 +52,10 @@ class Store(Protocol):
         """Pairs whose key starts with `prefix`, in key order, strictly after the key `after`."""
         ...
 
+    def count(self, prefix: bytes, limit: int) -> int:
+        """How many keys start with `prefix`, counted up to `limit`; reads no values."""
+        ...
+
     def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
         """The pair with the highest key that starts with `prefix`."""
         ...

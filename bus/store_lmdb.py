@@ -20,7 +20,7 @@ from typing import Final
 import lmdb
 
 from bus.codec import CorruptRow, pack_row, unpack_row
-from bus.limits import store_map_bytes
+from bus.limits import store_key_bytes_max, store_map_bytes
 from bus.store import LAYOUT_VERSION, StoreBroken, StoreFull, Write, fact_key
 
 _READERS_MAX: Final = 64
@@ -94,6 +94,16 @@ class LmdbStore:
                     found.append((key, value))
         return found
 
+    def count(self, prefix: bytes, limit: int) -> int:
+        counted = 0
+        with self._environment.begin() as transaction, transaction.cursor() as cursor:
+            if cursor.set_range(prefix):
+                for key in cursor.iternext(values=False):
+                    if counted >= limit or not key.startswith(prefix):
+                        break
+                    counted += 1
+        return counted
+
     def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
         with self._environment.begin() as transaction, transaction.cursor() as cursor:
             beyond = cursor.set_range(prefix + b"\xff" * (lmdb_key_rest(prefix)))
@@ -109,7 +119,7 @@ class LmdbStore:
 
 def lmdb_key_rest(prefix: bytes) -> int:
     """How many bytes a key may have after `prefix`."""
-    return 511 - len(prefix)
+    return store_key_bytes_max - len(prefix)
 
 
 def _blame(problem: Exception) -> Exception:
