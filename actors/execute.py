@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from actors.commits import CommitBuilder, dead_letter, reply_of
-from actors.decision import Context, Decision, Delete, Event, Message, Put, Verb
+from actors.commits import CommitBuilder, reply_of
+from actors.decision import Context, Decision, Delete, Message, Put, Verb
 from actors.delivery import Delivery, DueTimer
 from actors.owner import Owner
 from bus.clock import Clock
@@ -172,11 +172,7 @@ def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit
 
 def _bury(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     """What nobody could decide is put aside, so that what waits behind it goes on. The owner is not loaded."""
-    event = Event("message.dead", {"verb": delivery.message.verb, "message": delivery.id})
-    commit = desk.commits.build(owner, delivery, Decision(None, (event,)), desk.clock.now_ms())
-    letter = dead_letter(delivery, owner.address)
-    if letter is not None:
-        commit.rows.append(letter)
+    commit = desk.commits.burial(owner, delivery, desk.clock.now_ms())
     _hand_in(owner, delivery, desk, commit)
 
 

@@ -91,7 +91,8 @@ class Host:
         self._sources: dict[int, Peer] = {}
         self._from_threads: deque[Callable[[], None]] = deque()
         self._wake_is_due = False
-        self.commits = CommitBuilder(self.shard_of, _followers(roster))
+        mourners = {kind for kind, rules in roster.items() if "message_died" in rules.verbs}
+        self.commits = CommitBuilder(self.shard_of, _followers(roster), mourners)
         self.timers = Timers(store, clock, scheduler, self._give_timer)
         self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel)
         self.inspector = Inspector(place.shard, store, self._live, self._counts)
