@@ -90,6 +90,9 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
         if isinstance(known, Reply):
             desk.reply(known)
         return
+    if delivery.is_late:
+        desk.reply(reply_of(delivery.id, _TOO_LATE))
+        return
     if delivery.timer is not None:
         owner.load(desk.store, head_only=False)
         timer = owner.timers.get(delivery.timer.name)
@@ -212,6 +215,7 @@ _STORAGE_FULL = Refusal(
 _NOT_STORED = Refusal(
     Code.UNAVAILABLE, "The change could not be stored and was not made. Try again in a moment.", retryable=True
 )
+_TOO_LATE = Refusal(Code.UNAVAILABLE, "The call came too late to be decided. Try again.", retryable=True)
 _UNKNOWN = Refusal(
     Code.OUTCOME_UNKNOWN,
     "This call was made too long ago to know whether it took effect. Look at the present state before you try again.",
