@@ -47,6 +47,10 @@ class Desk(Protocol):
         """Answer the call now. From any thread."""
         ...
 
+    def reply_again(self, reply: Reply) -> None:
+        """Answer a repeat with what is stored, once what the first answer waited for is through. From any thread."""
+        ...
+
     def submitted(self, delivery: Delivery) -> None:
         """The effect of a parcel is with the journal: the next of its stream may be decided. From any thread."""
         ...
@@ -88,7 +92,7 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     known = _already_answered(delivery, desk)
     if known is not None:
         if isinstance(known, Reply):
-            desk.reply(known)
+            desk.reply_again(known)
         return
     if delivery.is_late:
         desk.reply(reply_of(delivery.id, _TOO_LATE))

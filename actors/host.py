@@ -209,6 +209,9 @@ class Host:
     def reply(self, reply: Reply) -> None:
         self._from_thread(lambda: self._send_reply(reply))
 
+    def reply_again(self, reply: Reply) -> None:
+        self._from_thread(lambda: self.outbox.leave_again(reply))
+
     @property
     def answers_floor(self) -> str:
         return self._retention.floor

@@ -17,9 +17,9 @@ from typing import Final
 from bus import address
 from bus.codec import unpack_row
 from bus.envelope import Mark, Parcel, Reply
-from bus.journal import Commit, Journal, parcel_of
+from bus.journal import Commit, Journal, parcel_of, waited_for_by
 from bus.limits import before_reply_wait_ms
-from bus.store import Store, Write, mark_of, outbox_key, outbox_prefix
+from bus.store import Store, Write, destination_of, mark_of, outbox_key, outbox_prefix
 from bus.wire import Scheduler, Timer
 
 _DELETE_AGAIN_SECONDS: Final = 0.5
@@ -55,6 +55,8 @@ class Outbox:
         self._senders: dict[int, Callable[[Parcel], bool]] = {}
         self._unacknowledged: dict[int, deque[Mark]] = {}
         self._held: dict[tuple[int, Mark], _Held] = {}
+        self._waited_for: dict[tuple[int, Mark], str] = {}
+        """Unacknowledged parcels that the reply to a call waits for."""
 
     def attach(self, journal: Journal) -> None:
         self._journal = journal
@@ -65,7 +67,11 @@ class Outbox:
         return sum(map(len, self._unacknowledged.values()))
 
     def resume_local(self) -> None:
-        """At start: what this shard owes itself."""
+        """At start: what this shard owes itself, and what replies to its callers still wait for."""
+        for key, value in self._store.scan(b"o"):
+            call_id = waited_for_by(unpack_row(value))
+            if call_id is not None:
+                self._waited_for[destination_of(key), mark_of(key)] = call_id
         for parcel in self._stored(self._shard):
             self._owe(self._shard, parcel.mark)
             self._deliver_locally(parcel)
@@ -85,6 +91,8 @@ class Outbox:
             for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)
             if out.before_reply
         }
+        for key in remaining:
+            self._waited_for[key] = commit.call_id
         if remaining and commit.replies:
             self._hold(commit.replies, remaining)
         else:
@@ -96,6 +104,14 @@ class Outbox:
                 self._deliver_locally(parcel)
             elif (send := self._senders.get(out.destination)) is not None:
                 send(parcel)
+
+    def leave_again(self, reply: Reply) -> None:
+        """What a repeat is told, with the same wait as the first time."""
+        remaining = {key for key, call_id in self._waited_for.items() if call_id == reply.call_id}
+        if remaining:
+            self._hold([reply], remaining)
+        else:
+            self._reply(reply)
 
     def acknowledged(self, destination: int, mark: Mark) -> None:
         """The destination has committed everything up to `mark`."""
@@ -136,6 +152,7 @@ class Outbox:
             self._held[key] = held
 
     def _through(self, destination: int, mark: Mark) -> None:
+        self._waited_for.pop((destination, mark), None)
         held = self._held.pop((destination, mark), None)
         if held is not None:
             held.remaining.discard((destination, mark))
