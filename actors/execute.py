@@ -47,6 +47,10 @@ class Desk(Protocol):
         """Answer the call now. From any thread."""
         ...
 
+    def reply_again(self, reply: Reply) -> None:
+        """Answer a repeat with what is stored, once what the first answer waited for is through. From any thread."""
+        ...
+
     def submitted(self, delivery: Delivery) -> None:
         """The effect of a parcel is with the journal: the next of its stream may be decided. From any thread."""
         ...
@@ -88,7 +92,10 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     known = _already_answered(delivery, desk)
     if known is not None:
         if isinstance(known, Reply):
-            desk.reply(known)
+            desk.reply_again(known)
+        return
+    if delivery.is_late:
+        desk.reply(reply_of(delivery.id, _TOO_LATE))
         return
     if delivery.timer is not None:
         owner.load(desk.store, head_only=False)
@@ -208,6 +215,7 @@ _STORAGE_FULL = Refusal(
 _NOT_STORED = Refusal(
     Code.UNAVAILABLE, "The change could not be stored and was not made. Try again in a moment.", retryable=True
 )
+_TOO_LATE = Refusal(Code.UNAVAILABLE, "The call came too late to be decided. Try again.", retryable=True)
 _UNKNOWN = Refusal(
     Code.OUTCOME_UNKNOWN,
     "This call was made too long ago to know whether it took effect. Look at the present state before you try again.",

@@ -137,9 +137,7 @@ class Host:
             return
         self._waiting[call.call_id] = _Waiting([peer], call.deadline_ms)
         now_ms = self.clock.now_ms()
-        if call.deadline_ms < now_ms:
-            self._send_reply(reply_of(call.call_id, _TOO_LATE))
-            return
+        is_late = call.deadline_ms < now_ms
         try:
             principal = principal_of(peer.link_class, call.stamp, now_ms)
         except StaleStamp:
@@ -154,7 +152,9 @@ class Host:
             return
         keeps = call.stamp is not None and call.stamp.get("keep") is True
         message = Message(call.verb, call.body)
-        delivery = Delivery(message, principal, call.call_id, call.call_id, is_call=True, keeps_answer=keeps)
+        delivery = Delivery(
+            message, principal, call.call_id, call.call_id, is_call=True, keeps_answer=keeps, is_late=is_late
+        )
         self._deliver(call.to, delivery)
 
     def _inspect(self, call: Call, principal: Principal) -> None:
@@ -217,6 +217,9 @@ class Host:
 
     def reply(self, reply: Reply) -> None:
         self._from_thread(lambda: self._send_reply(reply))
+
+    def reply_again(self, reply: Reply) -> None:
+        self._from_thread(lambda: self.outbox.leave_again(reply))
 
     @property
     def answers_floor(self) -> str:
@@ -346,6 +349,5 @@ class _Nobody(Rules[None]):
 
 
 _NOBODY: Rules[None] = _Nobody()
-_TOO_LATE = Refusal(Code.UNAVAILABLE, "The call came too late to be decided. Try again.", retryable=True)
 _NO_SUCH_CALL = Refusal(Code.INTERNAL, "Nothing here takes this call from that side.")
 _DEFECT = Refusal(Code.INTERNAL, "NEXUS made a mistake in its answer. Report it to the person who runs NEXUS.")

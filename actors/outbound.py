@@ -16,10 +16,11 @@ from typing import Final
 
 from actors.stream import Stream, stored_parcels
 from bus import address
+from bus.codec import unpack_row
 from bus.envelope import Mark, Parcel, Reply
-from bus.journal import Commit, Journal
+from bus.journal import Commit, Journal, waited_for_by
 from bus.limits import before_reply_wait_ms
-from bus.store import Store, Write, outbox_key
+from bus.store import Store, Write, destination_of, mark_of, outbox_key
 from bus.wire import Scheduler, Timer
 
 _DELETE_AGAIN_SECONDS: Final = 0.5
@@ -55,6 +56,8 @@ class Outbox:
         self._streams: dict[int, Stream] = {}
         self._local: deque[Mark] = deque()
         self._held: dict[tuple[int, Mark], _Held] = {}
+        self._waited_for: dict[tuple[int, Mark], str] = {}
+        """Unacknowledged parcels that the reply to a call waits for."""
 
     def attach(self, journal: Journal) -> None:
         self._journal = journal
@@ -65,7 +68,11 @@ class Outbox:
         return len(self._local) + sum(stream.on_their_way for stream in self._streams.values())
 
     def resume_local(self) -> None:
-        """At start: what this shard owes itself."""
+        """At start: what this shard owes itself, and what replies to its callers still wait for."""
+        for key, value in self._store.scan(b"o"):
+            call_id = waited_for_by(unpack_row(value))
+            if call_id is not None:
+                self._waited_for[destination_of(key), mark_of(key)] = call_id
         for parcel in stored_parcels(self._store, self._shard, self._shard):
             self._local.append(parcel.mark)
             self._deliver_locally(parcel)
@@ -81,6 +88,8 @@ class Outbox:
             for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)
             if out.before_reply
         }
+        for key in remaining:
+            self._waited_for[key] = commit.call_id
         if remaining and commit.replies:
             self._hold(commit.replies, remaining)
         else:
@@ -92,6 +101,14 @@ class Outbox:
                 self._deliver_locally(parcel)
             else:
                 self._stream(out.destination).leave(parcel)
+
+    def leave_again(self, reply: Reply) -> None:
+        """What a repeat is told, with the same wait as the first time."""
+        remaining = {key for key, call_id in self._waited_for.items() if call_id == reply.call_id}
+        if remaining:
+            self._hold([reply], remaining)
+        else:
+            self._reply(reply)
 
     def acknowledged(self, destination: int, mark: Mark) -> None:
         """The destination has committed everything up to `mark`."""
@@ -130,6 +147,7 @@ class Outbox:
             self._held[key] = held
 
     def _through(self, destination: int, mark: Mark) -> None:
+        self._waited_for.pop((destination, mark), None)
         held = self._held.pop((destination, mark), None)
         if held is not None:
             held.remaining.discard((destination, mark))

@@ -211,7 +211,7 @@ class GroupWriter:
                 writes.append((journal_key(sequence), pack_row(_record_of(commit))))
                 self._address_parcels(commit)
                 writes.extend(
-                    (outbox_key(out.destination, parcel.mark), pack_row(parcel_row(parcel)))
+                    (outbox_key(out.destination, parcel.mark), pack_row(parcel_row(parcel, out.before_reply)))
                     for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)
                 )
         writes.extend((mark_key(source), pack_row([mark.sequence, mark.index])) for source, mark in marks.items())
@@ -248,17 +248,23 @@ def _record_of(commit: Commit) -> Record:
     }
 
 
-def parcel_row(parcel: Parcel) -> Value:
+def parcel_row(parcel: Parcel, before_reply: bool = False) -> Value:
     """An outbox row; its key holds destination and mark."""
-    return [str(parcel.sender), str(parcel.to), parcel.verb, parcel.body, parcel.message_id, parcel.origin_call]
+    who: list[Value] = [str(parcel.sender), str(parcel.to)]
+    return [*who, parcel.verb, parcel.body, parcel.message_id, parcel.origin_call, before_reply]
 
 
 def parcel_of(source: int, mark: Mark, row: Value) -> Parcel:
     """Read back an outbox row. Raises ValueError for anything that `parcel_row` did not write."""
-    if not isinstance(row, list) or len(row) != 6 or not isinstance(row[3], dict):
+    if not isinstance(row, list) or len(row) != 7 or not isinstance(row[3], dict):
         raise ValueError("not an outbox row")
     sender, to = Address.parse(str(row[0])), Address.parse(str(row[1]))
     return Parcel(source, mark, sender, to, str(row[2]), row[3], str(row[4]), str(row[5]))
+
+
+def waited_for_by(row: Value) -> str | None:
+    """The call whose reply waits for the message in an outbox row, if one does."""
+    return str(row[5]) if isinstance(row, list) and len(row) == 7 and row[6] is True else None
 
 
 def newest_record_ms(store: Store) -> int:

@@ -101,6 +101,11 @@ def mark_of(key: bytes) -> Mark:
     return Mark(int.from_bytes(key[3:11], "big"), int.from_bytes(key[11:19], "big"))
 
 
+def destination_of(key: bytes) -> int:
+    """The destination shard in an outbox key."""
+    return int.from_bytes(key[1:3], "big")
+
+
 def dead_letter_key(source: int, mark: Mark) -> bytes:
     return b"d" + source.to_bytes(2, "big") + _number(mark.sequence) + _number(mark.index)
 
