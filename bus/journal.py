@@ -22,6 +22,7 @@ from typing import Final, Protocol, TypeAlias
 from bus.address import Address
 from bus.codec import pack_row
 from bus.envelope import Mark, Parcel, Reply
+from bus.hold import Hold, InlineHold, ThreadHold
 from bus.limits import commit_batch_max
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
 from bus.value import Record, Value
@@ -36,6 +37,8 @@ class Outgoing:
     verb: str
     body: Record
     before_reply: bool
+    sender: Address | None = None
+    """Another than the commit's owner: of a dead letter that is put back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,16 @@ class Journal(Protocol):
 
     def flush(self) -> None:
         """Returns when everything submitted before is stored or given back."""
+        ...
+
+    def hold(self, held: Callable[[], None]) -> Hold:
+        """Once everything submitted before is stored, call `held` on the writer's thread and write nothing until the
+        hold is released. `held` must not raise."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """About how many commits wait for the writer."""
         ...
 
 
@@ -176,7 +189,7 @@ class GroupWriter:
             Parcel(
                 source=self._shard,
                 mark=Mark(commit.sequence, index),
-                sender=commit.owner,
+                sender=out.sender or commit.owner,
                 to=out.to,
                 verb=out.verb,
                 body=out.body,
@@ -189,13 +202,19 @@ class GroupWriter:
 
 def _record_of(commit: Commit) -> Record:
     events: list[Value] = [[kind, data] for kind, data in commit.events]
-    return {
+    record: Record = {
         "owner": str(commit.owner),
         "call": commit.call_id,
         "by": commit.by,
         "at": commit.at_ms,
         "events": events,
     }
+    # What ties the messages of one call together (`nexus-bus trace`).
+    if commit.outgoing:
+        record["sent"] = [[str(out.to), out.verb] for out in commit.outgoing]
+    if commit.handled is not None:
+        record["message"] = [commit.handled.source, commit.handled.mark.sequence, commit.handled.mark.index]
+    return record
 
 
 def parcel_row(parcel: Parcel) -> Value:
@@ -226,12 +245,30 @@ class InlineJournal:
 
     def __init__(self, writer: GroupWriter) -> None:
         self._writer = writer
+        self._held_back: list[Commit] | None = None
 
     def submit(self, commit: Commit) -> None:
-        self._writer.write_group([commit])
+        if self._held_back is not None:
+            self._held_back.append(commit)
+        else:
+            self._writer.write_group([commit])
 
     def flush(self) -> None:
-        """Nothing ever waits here."""
+        """Nothing waits here, unless a hold keeps it back."""
+
+    def hold(self, held: Callable[[], None]) -> Hold:
+        self._held_back = []
+        held()
+        return InlineHold(self._go_on)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._held_back or ())
+
+    def _go_on(self) -> None:
+        commits, self._held_back = self._held_back or [], None
+        for commit in commits:
+            self._writer.write_group([commit])
 
 
 class _Stop:
@@ -239,7 +276,7 @@ class _Stop:
 
 
 _STOP: Final = _Stop()
-_Item: TypeAlias = Commit | threading.Event | _Stop
+_Item: TypeAlias = Commit | threading.Event | ThreadHold | _Stop
 
 
 class ThreadJournal:
@@ -259,6 +296,15 @@ class ThreadJournal:
         self._queue.put(reached)
         reached.wait()
 
+    def hold(self, held: Callable[[], None]) -> Hold:
+        hold = ThreadHold(held)
+        self._queue.put(hold)
+        return hold
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize()
+
     def close(self) -> None:
         """Write what was submitted before, then end the thread."""
         self._queue.put(_STOP)
@@ -272,10 +318,12 @@ class ThreadJournal:
                 self._writer.write_group(group)
             if isinstance(after, threading.Event):
                 after.set()
+            elif isinstance(after, ThreadHold):
+                after.stand()
             elif isinstance(after, _Stop):
                 return
 
-    def _gather(self, group: list[Commit]) -> threading.Event | _Stop | None:
+    def _gather(self, group: list[Commit]) -> threading.Event | ThreadHold | _Stop | None:
         """Fill `group` with what waits; answers what stood behind it, if not a commit."""
         item = self._queue.get()
         while True:
