@@ -16,6 +16,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -29,6 +30,7 @@ from actors.inspect import Inspector
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
 from actors.principal import StaleStamp, principal_of
+from actors.upkeep import Upkeep
 from bus.address import Address
 from bus.clock import Clock
 from bus.codec import Unencodable, unpack_row
@@ -63,7 +65,10 @@ class Host:
         clock: Clock,
         scheduler: Scheduler,
         executor: Executor,
+        beside: Executor,
+        backups: Path | None = None,
     ) -> None:
+        """`beside` runs what takes long and is no owner's turn; `backups` is the folder that copies go to."""
         self.place = place
         self.store = store
         self.clock = clock
@@ -79,12 +84,25 @@ class Host:
         self._wake_is_due = False
         self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel)
         self.inspector = Inspector(place.shard, store, self._live, self._counts)
+        self.upkeep = Upkeep(
+            (place.shard, place.shards),
+            roster,
+            store=store,
+            clock=clock,
+            scheduler=scheduler,
+            beside=beside,
+            from_thread=self._from_thread,
+            next_incarnation=self.next_incarnation,
+            counts=self._counts,
+            backups=backups,
+        )
 
     def attach(self, journal: Journal, send: Callable[[Peer, Envelope], None]) -> None:
         """Begin: take up again the messages that were not handled when the shard last ended."""
         self.journal = journal
         self._send = send
         self.outbox.attach(journal)
+        self.upkeep.attach(journal)
         self.outbox.resume_local()
         self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)
 
@@ -131,7 +149,8 @@ class Host:
         if principal.kind is not PrincipalKind.PERSON:
             self._send_reply(reply_of(call.call_id, _NO_SUCH_CALL))
             return
-        self.inspector.ask(call, lambda answer: self._send_reply(reply_of(call.call_id, answer)))
+        asked = self.upkeep if self.upkeep.takes(call.verb) else self.inspector
+        asked.ask(call, lambda answer: self._send_reply(reply_of(call.call_id, answer)))
         if self.inspector.is_listening(call.call_id):
             wait_ms = min(call.deadline_ms - self.clock.now_ms(), inspection_wait_ms_max)
             self._scheduler.call_later(wait_ms / 1000, lambda: self.inspector.stop_listening(call.call_id))
@@ -163,6 +182,7 @@ class Host:
             owner = Owner(to, rules, self.next_incarnation(), self._executor, self._execute)
             self._owners[to] = owner
         owner.last_used_ms = self.clock.now_ms()
+        self.upkeep.activity.delivered(to)
         owner.actor_ref.tell(delivery)
 
     def _execute(self, owner: Owner[Any], delivery: Delivery) -> None:
@@ -214,6 +234,7 @@ class Host:
 
     def _release(self, commits: Sequence[Commit]) -> None:
         """After a group is on disk: replies, messages, acknowledgements and events leave, in that order a commit."""
+        self.upkeep.activity.stored(commits)
         marks: dict[int, Mark] = {}
         for commit in commits:
             self.outbox.leave(commit)
@@ -270,6 +291,9 @@ class _Nobody:
 
     def apply(self, state: None, effect: RowEffect) -> None:
         """Nothing is ever stored under such an address."""
+
+    def problems(self, state: None) -> list[str]:
+        return []
 
 
 _NOBODY: Rules[None] = _Nobody()

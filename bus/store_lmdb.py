@@ -140,6 +140,20 @@ class LmdbSnapshot:
         self._transaction.abort()
 
 
+def stored_layout(folder: Path) -> int | None:
+    """The layout that the shard in `folder` was written with; None if there is none there, or nothing in it.
+
+    Raises StoreInUse. 0 stands for a layout that cannot be read. A shard that was just made has the present one.
+    """
+    if not (folder / "data.mdb").exists():
+        return None
+    try:
+        LmdbStore(folder).close()
+    except UnknownLayout as other:
+        return other.found or 0
+    return LAYOUT_VERSION
+
+
 def sync(place: Path) -> None:
     """Bring a file, or the names in a folder, to the disk."""
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)

@@ -19,7 +19,7 @@ from bus.address import DIRECTORY
 from bus.limits import name_characters_max
 from bus.value import Record, Value
 from nexus import __version__
-from nexus.gateway import person_bus
+from nexus.gateway import person_backup, person_bus
 from nexus.gateway.naming import resolve
 from nexus.gateway.person_owners import Owners, VerbRefused, chosen, text
 from tools.base import Model, Name
@@ -277,6 +277,7 @@ VERBS: Final[Mapping[str, Run]] = {
     "canvas.grant": _checked(CanvasGrant, canvas_grant),
     "canvas.list": _checked(InWorkspace, canvas_list),
     "canvas.show": _checked(CanvasNamed, canvas_show),
+    "backup": _checked(person_backup.Backup, person_backup.backup),
     "bus.ls": _checked(person_bus.Ls, person_bus.ls),
     "bus.info": _checked(person_bus.Info, person_bus.info),
     "bus.peek": _checked(person_bus.Peek, person_bus.peek),

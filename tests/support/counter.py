@@ -104,6 +104,7 @@ class CounterRules:
         "half": Verb(_half, _ANY),
         "refuse": Verb(_refuse, _ANY),
         "odd": Verb(_odd, _ANY),
+        "make_odd": Verb(lambda s, m, c: Decision({}, (Put("odd", True),)), _ANY),
         "extra": Verb(lambda s, m, c: Decision({}, (Put("extra", True),)), _ANY),
     }
 
@@ -118,3 +119,6 @@ class CounterRules:
                 state.rows[row] = value
             case Delete(row):
                 state.rows.pop(row, None)
+
+    def problems(self, state: Count) -> list[str]:
+        return ["the count is odd on purpose"] if state.rows.get("odd") else []
