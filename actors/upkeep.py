@@ -87,7 +87,9 @@ class Upkeep:
             tell(invalid_arguments({"arguments": "lack one, or hold one of another form"}))
 
     def _sample(self, call: Call, tell: Tell) -> None:
-        tell({**self.activity.sample(), **self._counts(), "waitingCommits": self._journal.waiting})
+        counts = dict(self._counts())
+        counts["waitingCalls"] -= 1  # this one
+        tell({**self.activity.sample(), **counts, "waitingCommits": self._journal.waiting})
 
     def _beside(self, work: Callable[[Record], Record]) -> Callable[[Call, Tell], None]:
         def start(call: Call, tell: Tell) -> None:

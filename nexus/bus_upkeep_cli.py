@@ -56,10 +56,9 @@ def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         print_json({**answer, "found": problems})
     else:
-        print_line(
-            f"{shown(answer.get('rows'))} rows and {shown(answer.get('owners'))} owners on "
-            f"{shown(answer.get('shards'))} shards looked at; {len(problems) or 'no'} problem{'s' * (len(problems) != 1)}."
-        )
+        looked_at = f"{shown(answer.get('rows'))} rows and {shown(answer.get('owners'))} owners"
+        found = f"{len(problems) or 'no'} problem{'s' * (len(problems) != 1)}"
+        print_line(f"{looked_at} on {shown(answer.get('shards'))} shards looked at; {found}.")
     raise typer.Exit(exit_codes.OK if answer.get("healthy") is True else exit_codes.UNHEALTHY)
 
 
