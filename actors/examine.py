@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from actors.decision import Rules
-from actors.owner import Executor, Owner
+from actors.owner import TIMER_ROWS, Executor, Owner
 from bus import store as keys
 from bus.address import Address, MalformedAddress
-from bus.codec import CorruptRow, unpack_row
+from bus.codec import CorruptRow, unpack_row, unpack_versioned
 from bus.journal import mark_from, parcel_of
 from bus.limits import inspection_step_bytes, inspection_step_rows
 from bus.reshard import RESHARDED_EVENT, RESHARDED_FACT
@@ -108,7 +108,7 @@ class _RowCheck:
 
     def of(self, key: bytes, stored: bytes) -> Iterator[Value]:
         try:
-            value = unpack_row(stored)
+            _, value = unpack_versioned(stored)
             found = list(self._tables[key[:1]](key, value))
         except KeyError:
             found = ["the row belongs to no table that this release knows"]
@@ -163,7 +163,7 @@ class _RowCheck:
     def _timer(self, key: bytes, value: Value) -> Iterator[str]:
         owner, name = key[9:].split(b"\x00", 1)
         yield from self._of_address(Address.parse(owner.decode()))
-        row = f"~timer/{name.decode()}"
+        row = TIMER_ROWS + name.decode()
         known = self._place.store.get(keys.state_key(Address.parse(owner.decode()), row))
         # It may have been handled since: only what is still there is wrong.
         if known is None and self._place.store.get(key) is not None:

@@ -18,7 +18,7 @@ from actors.decision import PrincipalKind, Rules
 from bus import address
 from bus.address import Address
 from bus.clock import Clock
-from bus.codec import CorruptRow, pack_row, unpack_row
+from bus.codec import CorruptRow, pack_row, unpack_row, unpack_versioned
 from bus.envelope import Call, Mark, Reply
 from bus.journal import Commit, Journal, Outgoing
 from bus.limits import page_items_default, page_items_max
@@ -104,7 +104,7 @@ class Letters:
             return f"The verb {letter.verb} is not for owners to send."
         for _, value in self._store.scan(state_prefix(letter.to)):
             try:
-                unpack_row(value)
+                unpack_versioned(value)
             except CorruptRow:
                 return "A stored row of its receiver fails its checksum; nexus-bus doctor names it."
         return "Its receiver failed to handle it, each time it was tried; the host's log says how."
@@ -179,6 +179,7 @@ class Letters:
                 at_ms=self._clock.now_ms(),
                 rows=[(key, None), (answer_key(call.call_id), pack_row({"ok": ok}))],
                 events=[event],
+                answers_added=1,
                 outgoing=outgoing,
                 replies=[Reply(call.call_id, ok, None)],
                 released=lambda: self._from_thread(lambda: over(None)),

@@ -142,14 +142,15 @@ class _Dealer:
     def _deal_answers(self) -> None:
         """Open ones first, so that a given answer, wherever it is, is written over them."""
         floors = [_floor(store) for store in self._old]
-        count = 0
         for wants_open in (True, False):
             for store in self._old:
                 for key, value in every_row(store, b"a"):
                     if _is_open(value) is wants_open:
-                        count += 1
                         for writer in self._writers:
                             writer.put(key, value)
+        for writer in self._writers:
+            writer.flush()
+        count = sum(1 for _ in every_row(self._new[0], b"a"))
         for writer in self._writers:
             writer.put(keys.fact_key("answers"), pack_row([max(floors), count]))
 

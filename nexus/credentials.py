@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bus.address import Address
-from bus.codec import CorruptRow, unpack_row
+from bus.codec import CorruptRow, unpack_versioned
 from bus.store import Store, owners, row_of, state_prefix
 from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout
 from bus.value import Record, Value
@@ -64,7 +64,7 @@ def _credentials(store: Store) -> Iterable[Credential]:
 
 
 def _of_agent(store: Store, agent: Address) -> Iterable[Credential]:
-    rows = {row_of(key): unpack_row(value) for key, value in store.scan(state_prefix(agent))}
+    rows = {row_of(key): unpack_versioned(value)[1] for key, value in store.scan(state_prefix(agent))}
     head = _record(rows.get("head"))
     if head.get("removed") is True:
         return
