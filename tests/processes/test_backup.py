@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from nexus.config import create_home
 from tests.processes.conftest import PRODUCT, Running
 from tests.support.mcp_http import McpHttp
 from tests.support.processes import Nexus, await_end
@@ -63,9 +64,12 @@ class Writer:
         return max((revision for at, revision in list(self.acknowledged) if at < moment), default=1)
 
 
-def test_every_write_that_was_acknowledged_before_a_backup_is_in_the_restored_home() -> None:
+@pytest.mark.parametrize("shards", [1, 2])
+def test_every_write_that_was_acknowledged_before_a_backup_is_in_the_restored_home(shards: int) -> None:
     """common 8.1"""
     with tempfile.TemporaryDirectory(prefix="nx-") as folder, home_in(folder, "home") as nexus:
+        create_home(nexus.home, cores=1)
+        assert nexus.run("reshard", str(shards)).code == 0
         running = Running(nexus, nexus.start()["url"])
         workspace = running.workspace("Load")
         agents = [running.agent(f"writer{number}", workspace) for number in range(WRITERS)]
@@ -75,7 +79,7 @@ def test_every_write_that_was_acknowledged_before_a_backup_is_in_the_restored_ho
         eventually(lambda: all(len(writer.acknowledged) > 20 for writer in writers), what="the load")
         before = time.monotonic()
         made = running.person("backup", str(Path(folder) / "b.tar"))
-        written_meanwhile = sum(len(writer.acknowledged) for writer in writers)
+        written = sum(len(writer.acknowledged) for writer in writers)
         pids = nexus.processes()
         for pid in pids.values():
             with contextlib.suppress(ProcessLookupError):
@@ -84,7 +88,7 @@ def test_every_write_that_was_acknowledged_before_a_backup_is_in_the_restored_ho
             writer.stopping.set()
             writer.thread.join(60)
         await_end(*pids.values())
-        print(f"barrier {made['barrierMs']} ms, held {made['heldMs']}, copies {made['copyMs']} ms, {written_meanwhile=}")
+        print(f"barrier {made['barrierMs']} ms, held {made['heldMs']}, copies {made['copyMs']} ms, {written=}")
         assert 0 < made["barrierMs"] < barrier_ms_max
         token = str(agents[0][1]._token)
         raw = (Path(folder) / "b.tar").read_bytes()
