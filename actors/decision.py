@@ -211,6 +211,10 @@ class Rules(Protocol[State]):
         """Change `state` by one row; called when loading and after each decision, by one thread at a time."""
         ...
 
+    def problems(self, state: State) -> list[str]:
+        """What should hold of every stored state and does not, a sentence each; `nexus-bus doctor` asks. Pure."""
+        return []
+
 
 @dataclass(frozen=True, slots=True)
 class VerbTable(Generic[State]):

@@ -18,8 +18,9 @@ from actors.stream import Stream, stored_parcels
 from bus import address
 from bus.codec import unpack_row
 from bus.envelope import Mark, Parcel, Reply
-from bus.journal import Commit, Journal, waited_for_by
-from bus.limits import before_reply_wait_ms
+from bus.journal import Commit, Journal
+from bus.limits import before_reply_wait_ms, counted_rows_max
+from bus.parcels import waited_for_by
 from bus.store import Store, Write, destination_of, mark_of, outbox_key
 from bus.wire import Scheduler, Timer
 
@@ -64,8 +65,8 @@ class Outbox:
 
     @property
     def size(self) -> int:
-        """How many parcels are on their way and not acknowledged; what waits behind a full window is not counted."""
-        return len(self._local) + sum(stream.on_their_way for stream in self._streams.values())
+        """How many parcels are not acknowledged, on their way or waiting."""
+        return self._store.count(b"o", counted_rows_max)
 
     def resume_local(self) -> None:
         """At start: what this shard owes itself, and what replies to its callers still wait for."""

@@ -16,8 +16,8 @@ from itertools import count
 
 from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Mark, Parcel
-from bus.journal import parcel_of
 from bus.limits import outbox_window_bytes, outbox_window_parcels
+from bus.parcels import parcel_of
 from bus.store import Store, mark_of, outbox_key, outbox_prefix
 
 _ROWS_A_READ = 64
@@ -49,10 +49,6 @@ class Stream:
         self._bytes = 0
         self._has_more = True
         """Something may be on disk behind what was sent."""
-
-    @property
-    def on_their_way(self) -> int:
-        return len(self._on_their_way)
 
     def opened(self, send: Callable[[Parcel], bool]) -> None:
         """A new link: begin with the oldest that is not acknowledged."""

@@ -86,6 +86,16 @@ message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511
 
+# Keeping safe.
+backup_hold_ms_max: Final = 1_000
+backup_snapshot_ms_max: Final = 60_000
+backup_copy_ms_max: Final = 150_000
+backup_member_bytes_max: Final = 1 << 40
+rewrite_rows_a_commit: Final = 1_000
+rewrite_bytes_a_commit: Final = 8 * 1024 * 1024
+inspection_step_rows: Final = 2_000
+inspection_step_bytes: Final = 8 * 1024 * 1024
+
 # Names and lists (common 1.7, 7.1, 7.3).
 identifier_characters_max: Final = 200
 name_characters_max: Final = 200
@@ -171,6 +181,7 @@ assert stamp_valid_ms < call_deadline_ms_default
 assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms
+assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
 assert page_items_default <= page_items_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max
 assert element_depth_max < json_depth_max

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -43,6 +43,17 @@ def follow(home: Path | None, verb: str, arguments: Mapping[str, Value]) -> Iter
     """Each event as it comes, until NEXUS ends or the person interrupts."""
     try:
         yield from _client(home).follow(verb, _given(arguments))
+    except (NotRunning, Refused) as reason:
+        raise _ended(reason) from None
+
+
+def stream(
+    home: Path | None, verb: str, arguments: Mapping[str, Value], each: Callable[[Record], None], doing: str
+) -> Record:
+    """Each event of a verb that ends, and its last answer."""
+    try:
+        with progress(doing):
+            return _client(home).stream(verb, _given(arguments), each)
     except (NotRunning, Refused) as reason:
         raise _ended(reason) from None
 

@@ -45,7 +45,9 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
         return BusClient(wire, hosts, identity, clock=clock, scheduler=loop, nonce=nonce)
 
     agents, person = client(LinkClass.GATEWAY), client(LinkClass.PERSON)
-    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=derived_key(home.key(), "cursors"))
+    # A restored home is another history: cursors into the former one are not taken for places in this one.
+    seal_key = derived_key(home.key(), f"cursors of incarnation {home.settings.incarnation}")
+    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=seal_key)
     person_server = await PersonPort(person, clock, home.settings.shards).serve(sockets.person)
     server = _HttpServer(gateway, ready)
     serving = asyncio.ensure_future(server.serve(sockets=[sockets.mcp_tcp, sockets.mcp_unix]))

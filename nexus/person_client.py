@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -58,6 +58,18 @@ class PersonClient:
             connection.settimeout(None)
             yield from _answers(connection)
 
+    def stream(self, verb: str, arguments: Mapping[str, Value], each: Callable[[Record], None]) -> Record:
+        """Hand each event of a verb that ends to `each`; its last answer. Raises NotRunning or Refused."""
+        request = _request_line(verb, arguments)
+        with self._connected() as connection:
+            _send(connection, request)
+            connection.settimeout(None)
+            for is_event, record in _lines(connection):
+                if not is_event:
+                    return record
+                each(record)
+        raise _ended_early()
+
     def _connected(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -107,7 +119,11 @@ def _send(connection: socket.socket, line: bytes) -> None:
 
 
 def _answers(connection: socket.socket) -> Iterator[Record]:
-    """Each line's payload: the record under `ok` or `event`. Raises Refused for an `error` line."""
+    return (record for _, record in _lines(connection))
+
+
+def _lines(connection: socket.socket) -> Iterator[tuple[bool, Record]]:
+    """For each line whether it is an event, and its payload. Raises Refused for an `error` line."""
     pending = bytearray()
     while True:
         try:
@@ -127,13 +143,13 @@ def _answers(connection: socket.socket) -> Iterator[Record]:
             yield _payload(line)
 
 
-def _payload(line: bytes) -> Record:
+def _payload(line: bytes) -> tuple[bool, Record]:
     answer = json.loads(line)
     error = answer.get("error")
     if isinstance(error, dict):
         raise Refused(error)
     payload = answer.get("ok", answer.get("event"))
-    return payload if isinstance(payload, dict) else {}
+    return "event" in answer, payload if isinstance(payload, dict) else {}
 
 
 def _ended_early() -> Refused:

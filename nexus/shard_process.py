@@ -41,6 +41,7 @@ async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> Non
     store = await _open_store(home, shard)
     wire = ZmqWire(loop)
     pool = ThreadPool(pool_threads)
+    beside = ThreadPool(1)
     journals: list[ThreadJournal] = []
 
     def make_journal(writer: GroupWriter) -> ThreadJournal:
@@ -57,11 +58,14 @@ async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> Non
         scheduler=loop,
         executor=pool,
         nonce=nonce,
+        beside=beside,
+        backups=home.backups,
     )
     running = start_host(around, roster(), make_journal, _end_at_once)
     ready()
     await stop
     pool.close()
+    beside.close()
     for journal in journals:
         journal.close()
     running.host.hear_threads()

@@ -7,6 +7,7 @@ from typing import Final
 
 from actors.canvas import found, reads
 from actors.canvas.create import create_elements
+from actors.canvas.invariants import problems
 from actors.canvas.move import move_elements
 from actors.canvas.remove import delete_elements, restore_elements
 from actors.canvas.state import CanvasState
@@ -45,6 +46,9 @@ class CanvasRules(Rules[CanvasState]):
 
     def apply(self, state: CanvasState, effect: RowEffect) -> None:
         state.apply(effect)
+
+    def problems(self, state: CanvasState) -> list[str]:
+        return problems(state)
 
 
 RULES: Final = CanvasRules()

@@ -21,7 +21,6 @@ from typing import Final
 
 import orjson
 import structlog
-from pydantic import ValidationError
 
 from bus.client import Caller
 from bus.clock import Clock
@@ -33,9 +32,8 @@ from bus.limits import (
     person_request_on_loop_bytes_max,
 )
 from bus.value import Record
-from nexus.gateway import person_bus
 from nexus.gateway.person_owners import Owners, VerbRefused
-from nexus.gateway.person_verbs import VERBS
+from nexus.gateway.person_verbs import STREAMS, VERBS, Stream
 from nexus.peer import peer_user_id
 from tools.errors import Code, Refusal
 
@@ -92,12 +90,15 @@ class PersonPort:
             if not is_own:
                 raise VerbRefused.by(_ANOTHER_USER)
             verb, arguments = await _request(reader)
-            if verb == "bus.tail" and arguments.get("follow") is True:
-                await self._follow(reader, writer, arguments)
-                return
-            if verb not in VERBS:
+            if verb in STREAMS and not (verb in VERBS and arguments.get("follow") is not True):
+                ended = await self._stream(reader, writer, STREAMS[verb], arguments)
+                if ended is None:
+                    return
+                answer: Record = {"ok": ended}
+            elif verb in VERBS:
+                answer = {"ok": await VERBS[verb](self._owners, arguments)}
+            else:
                 raise VerbRefused.by(_UNKNOWN_VERB)
-            answer: Record = {"ok": await VERBS[verb](self._owners, arguments)}
         except VerbRefused as refused:
             answer = {"error": refused.error}
         except ConnectionError:
@@ -114,26 +115,23 @@ class PersonPort:
         text = "Something went wrong inside NEXUS; its log has the details."
         return Refusal(Code.INTERNAL, text, details={"incidentId": incident}).to_record()
 
-    async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arguments: Record) -> None:
-        """Stream until the verb ends or the peer leaves, whichever is first."""
-        try:
-            asked = person_bus.Tail.model_validate(arguments)
-        except ValidationError:
-            raise VerbRefused.by(_NOT_A_REQUEST) from None
+    async def _stream(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, run: Stream, arguments: Record
+    ) -> Record | None:
+        """Emit until the verb ends, which is answered, or the peer leaves: None."""
 
         async def emit(event: Record) -> None:
             await _send(writer, {"event": event})
 
-        following = asyncio.ensure_future(person_bus.follow(self._owners, asked, emit))
+        running = asyncio.ensure_future(run(self._owners, arguments, emit))
         leaving = asyncio.ensure_future(reader.read(1))
         try:
-            await asyncio.wait((following, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if following.done():
-                following.result()
+            await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
+            return running.result() if running.done() else None
         finally:
-            for one in (following, leaving):
+            for one in (running, leaving):
                 one.cancel()
-            await asyncio.gather(following, leaving, return_exceptions=True)
+            await asyncio.gather(running, leaving, return_exceptions=True)
 
 
 class PersonServer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bus.codec import CorruptRow, unpack_row
-from bus.journal import mark_from
+from bus.parcels import mark_from
 from bus.store import StoreBroken, StoreFull, Write
 from bus.store_memory import MemoryStore
 from tests.simulation.options import Faults

@@ -75,6 +75,7 @@ class OwnerBench(Generic[State]):
                     self.events.append(effect)
                 case Answer():
                     self.answers.append(effect)
+        assert self.rules.problems(self.state) == []
         return decision.reply
 
     def reloaded(self) -> State:
