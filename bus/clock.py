@@ -35,8 +35,8 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock. Safe from any thread.
 
-    When the machine's clock is set back, time here goes on at half its speed until the machine has caught up: were it to
-    stand still, no lease would end, no timer ring and no dead link be noticed for as long as it was set back.
+    When the machine's clock is set back, time here goes on at half its speed until the machine has caught up: were it
+    to stand still, no lease would end, no timer ring and no dead link be noticed for as long as it was set back.
     """
 
     def __init__(
