@@ -86,13 +86,13 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     if delivery.gives_up:
         _bury(owner, delivery, desk)
         return
-    if owner.is_quarantined:
-        _refuse_quarantined(owner, delivery, desk)
-        return
     known = _already_answered(delivery, desk)
     if known is not None:
         if isinstance(known, Reply):
             desk.reply_again(known)
+        return
+    if owner.is_quarantined:
+        _refuse_quarantined(owner, delivery, desk)
         return
     if delivery.is_late:
         desk.reply(reply_of(delivery.id, _TOO_LATE))
