@@ -4,7 +4,7 @@ Invariants: a letter is put back or dropped once: its row goes in the commit tha
 is on its way the letter is taken. Both are events by the person, and their answers are kept like those of any call
 with effects. The parcel keeps its sender, so its receiver judges it as before.
 
-Runs on the host's loop thread.
+Runs on the host's loop thread, but for `listing`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,6 @@ class Letters:
         self._from_thread = from_thread
         self._taken: set[bytes] = set()
         self.verbs: Final[Mapping[str, Callable[[Call, Tell], None]]] = {
-            "dead_list": self._list,
             "dead_retry": self._retry,
             "dead_drop": self._drop,
         }
@@ -73,15 +72,16 @@ class Letters:
     def attach(self, journal: Journal) -> None:
         self._journal = journal
 
-    def _list(self, call: Call, tell: Tell) -> None:
-        after, limit = call.body.get("after"), call.body.get("limit")
+    def listing(self, body: Record) -> Record:
+        """One page after the letter `after`. Looks at the receivers' rows: for the thread beside the loop."""
+        after, limit = body.get("after"), body.get("limit")
         position = None if after is None else _key_of(str(after))
         count = min(limit if isinstance(limit, int) and limit > 0 else page_items_default, page_items_max)
         rows = self._store.scan(b"d", position, count)
         answer: Record = {"letters": [self._describe(key, value) for key, value in rows]}
         if len(rows) == count:
             answer["next"] = _name_of(rows[-1][0])
-        tell(answer)
+        return answer
 
     def _describe(self, key: bytes, value: bytes) -> Value:
         described: Record = {"letter": _name_of(key), "shard": self._shard}

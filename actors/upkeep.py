@@ -61,6 +61,7 @@ class Upkeep:
         self._verbs: Final[Mapping[str, Callable[[Call, Tell], None]]] = {
             **self._backup.verbs,
             **self._letters.verbs,
+            "dead_list": self._beside(self._letters.listing),
             "activity": self._sample,
             "pending": self._beside(waiting.pending),
             "call_states": self._beside(waiting.call_states),
