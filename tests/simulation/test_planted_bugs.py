@@ -38,6 +38,13 @@ def caught_after(profile: str, workload: str = "ledger") -> int:
     pytest.fail(f"not caught by {_SEEDS_MAX} seeds of {profile!r}")
 
 
+@pytest.mark.parametrize("profile", ["calm", "wire", "hard wire", "crash loops", "commits fail", "slow disk"])
+def test_without_a_plant_the_same_seeds_hold(profile: str) -> None:
+    for seed in range(4):
+        outcome = run(seed, replace(Options.of(seed, profile, "ledger"), clients=3, calls=25))
+        assert outcome.problem is None, outcome.report()
+
+
 def test_a_mark_that_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = GroupWriter._writes_of
 

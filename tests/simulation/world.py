@@ -68,10 +68,10 @@ class World:
         scripts: list[Callable[[], Operation | None]] = []
         if self.options.workload == "product":
             home = product.HomeScript()
-            scripts += [home.script(number, random.Random(f"{seed}/work/{number}")) for number in clients]
+            scripts += [home.script(number, random.Random(f"{seed}/script/{number}")) for number in clients]
             return ProductJudge(self.disks), scripts
         owners = ledgers(self.options.shards)
-        scripts += [LedgerScript(owners, random.Random(f"{seed}/work/{number}")) for number in clients]
+        scripts += [LedgerScript(owners, random.Random(f"{seed}/script/{number}")) for number in clients]
         return LedgerJudge(self.disks), scripts
 
     def live(self) -> None:
