@@ -27,15 +27,22 @@ from tests.simulation.runner import run
 _SEEDS_MAX = 60
 
 
-def caught_after(profile: str, workload: str = "ledger") -> int:
+def caught_after(profile: str, workload: str = "ledger", seeds_max: int = _SEEDS_MAX) -> int:
     """How many seeds it takes. Fails the test when more than the bound."""
-    for seed in range(_SEEDS_MAX):
+    for seed in range(seeds_max):
         options = replace(Options.of(seed, profile, workload), clients=3, calls=25)
         outcome = run(seed, options)
         if outcome.problem is not None:
             print(f"caught after {seed + 1} seeds: {outcome.problem[:160]}")
             return seed + 1
-    pytest.fail(f"not caught by {_SEEDS_MAX} seeds of {profile!r}")
+    pytest.fail(f"not caught by {seeds_max} seeds of {profile!r}")
+
+
+@pytest.mark.parametrize("profile", ["calm", "wire", "hard wire", "crash loops", "commits fail", "slow disk"])
+def test_without_a_plant_the_same_seeds_hold(profile: str) -> None:
+    for seed in range(4):
+        outcome = run(seed, replace(Options.of(seed, profile, "ledger"), clients=3, calls=25))
+        assert outcome.problem is None, outcome.report()
 
 
 def test_a_mark_that_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +122,7 @@ def test_failures_told_before_the_rest_of_the_group_is_stored(monkeypatch: pytes
             failed(False)
 
     monkeypatch.setattr(GroupWriter, "_remember_failure", tells_at_once)
-    caught_after("commits fail often")
+    caught_after("commits fail often", seeds_max=300)  # three things must fall together in one group
 
 
 def test_a_state_kept_after_its_commit_failed(monkeypatch: pytest.MonkeyPatch) -> None:
