@@ -11,7 +11,7 @@ class Machine:
         self.up_ms = 0
 
     def clock(self) -> SystemClock:
-        return SystemClock(lambda: self.wall_ms * 1_000_000, lambda: self.up_ms * 1_000_000, lambda count: bytes(count))
+        return SystemClock(lambda: self.wall_ms * 1_000_000, lambda: self.up_ms * 1_000_000, bytes)
 
     def passes(self, milliseconds: int) -> None:
         self.wall_ms += milliseconds

@@ -15,6 +15,7 @@ from typing import Any
 from actors.assembly import RunningHost, Surroundings, start_host
 from actors.decision import Context, Decide, Decision, Message, RowEffect, Rules, Upgrade, Verb
 from actors.host import Place
+from bus.hold import Hold
 from bus.journal import Commit, GroupWriter
 from bus.retention import Retention
 from tests.simulation.scheduler import Kind, Lane, Process, ProcessDied, Scheduler
@@ -59,6 +60,13 @@ class SimulatedJournal:
     def flush(self) -> None:
         if not self.is_idle:
             self._scheduler.wait_until(lambda: self.is_idle)
+
+    def hold(self, held: Callable[[], None]) -> Hold:
+        raise AssertionError("no backup is made in the simulation")
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
 
     def _wake(self) -> None:
         if not self._is_awake and self._queue:

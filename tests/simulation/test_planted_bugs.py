@@ -5,22 +5,24 @@ Each plant replaces one small thing of the product, as a careless change would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
 
-from actors import commits, execute
+from actors import commits, execute, stream
 from actors.decision import Decision
 from actors.delivery import Delivery
 from actors.host import Host
 from actors.outbound import Outbox, _Held
 from actors.owner import Owner
-from bus.envelope import Reply
+from actors.stream import stored_parcels
+from bus.envelope import Mark, Parcel, Reply
 from bus.journal import Commit, GroupWriter
 from bus.sequence import Numbered, Receiver, Sender
-from bus.store import Write
+from bus.store import Store, Write
 from tests.simulation.options import Options
 from tests.simulation.runner import run
 
@@ -98,8 +100,10 @@ def test_messages_of_before_a_crash_that_are_not_taken_up_again(monkeypatch: pyt
 
 
 def test_a_new_link_that_forgets_the_oldest_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = Outbox._stored
-    monkeypatch.setattr(Outbox, "_stored", lambda self, destination: stored(self, destination)[1:])
+    def all_but_the_oldest(store: Store, shard: int, destination: int, after: Mark | None = None) -> Iterator[Parcel]:
+        return islice(stored_parcels(store, shard, destination, after), 0 if after else 1, None)
+
+    monkeypatch.setattr(stream, "stored_parcels", all_but_the_oldest)
     caught_after("crash loops")
 
 
