@@ -51,6 +51,10 @@ class Desk(Protocol):
         """Answer a repeat with what is stored, once what the first answer waited for is through. From any thread."""
         ...
 
+    def joined(self, call_id: str) -> None:
+        """The call was left open before, and that is on disk: its answer comes by itself. From any thread."""
+        ...
+
     def submitted(self, delivery: Delivery) -> None:
         """The effect of a parcel is with the journal: the next of its stream may be decided. From any thread."""
         ...
@@ -90,6 +94,8 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     if known is not None:
         if isinstance(known, Reply):
             desk.reply_again(known)
+        else:
+            desk.joined(delivery.id)
         return
     if owner.is_quarantined:
         _refuse_quarantined(owner, delivery, desk)

@@ -36,7 +36,7 @@ from actors.timers import Timers
 from actors.upkeep import Upkeep
 from bus.address import Address, projection
 from bus.clock import Clock
-from bus.codec import Unencodable, unpack_row
+from bus.codec import CorruptRow, Unencodable, unpack_row
 from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Mark, Parcel, Reply
 from bus.journal import Commit, Handled, Journal
 from bus.limits import inspection_wait_ms_max, owner_idle_ms, owner_sweep_ms
@@ -198,7 +198,13 @@ class Host:
         stored = self.store.get(mark_key(source))
         if stored is None:
             return None
-        return mark_from(unpack_row(stored))
+        try:
+            return mark_from(unpack_row(stored))
+        except CorruptRow:
+            _log.critical("mark_unreadable", source=source)
+            if source == self.place.shard:
+                return None  # a message to this shard leaves the outbox with its effect: what is there was not handled
+            raise  # from another shard nothing can be taken: what was handled is not known
 
     def _give(self, parcel: Parcel, handled: Handled, gives_up: bool) -> None:
         principal = Principal(PrincipalKind.OWNER, owner=parcel.sender)
@@ -245,6 +251,9 @@ class Host:
     @property
     def answers_floor(self) -> str:
         return self._retention.floor
+
+    def joined(self, call_id: str) -> None:
+        self._from_thread(lambda: self._left_open(call_id))
 
     def submitted(self, delivery: Delivery) -> None:
         handled = delivery.handled
@@ -302,13 +311,18 @@ class Host:
     def _release_one(self, commit: Commit) -> None:
         if commit.handled is not None:
             self._inbound[commit.handled.source].stored(commit.handled)
-        if commit.opened is not None and (waiting := self._waiting.get(commit.opened)) is not None:
-            waiting.is_open = True
+        if commit.opened is not None:
+            self._left_open(commit.opened)
         if commit.timer is not None:
             self.timers.settled(commit.owner, commit.timer.name, commit.timer.due_ms)
         if commit.timer_due_ms is not None:
             self.timers.set_for(commit.timer_due_ms)
         self.outbox.leave(commit)
+
+    def _left_open(self, call_id: str) -> None:
+        waiting = self._waiting.get(call_id)
+        if waiting is not None:
+            waiting.is_open = True
 
     def _acknowledge(self, source: int, mark: Mark) -> None:
         if source == self.place.shard:
