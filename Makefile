@@ -22,8 +22,8 @@ check: $(VENV)/.installed-dev  ## format, lint, types, imports, fast tests
 test: $(VENV)/.installed-dev  ## every test, real processes too
 	@$(BIN)/python -m pytest --ignore tests/benchmarks
 
-bench: $(VENV)/.installed-bench  ## the benchmarks; prints their figures
-	@$(BIN)/python -m tests.benchmarks
+bench: $(VENV)/.installed-bench  ## the benchmarks; prints their figures. ONLY=bus takes one
+	@$(BIN)/python -m tests.benchmarks $(ONLY)
 
 lock:  ## pin every dependency anew
 	@set -e; tool=$$(mktemp -d); trap 'rm -rf "$$tool"' EXIT; \
