@@ -33,8 +33,11 @@ class SystemClock:
         self._lock = threading.Lock()
 
     def now_ms(self) -> int:
+        now_ms = time.time_ns() // 1_000_000
+        if now_ms == self._latest_ms:  # asked often in one millisecond: nothing moves, so no lock
+            return now_ms
         with self._lock:
-            self._latest_ms = max(self._latest_ms, time.time_ns() // 1_000_000)
+            self._latest_ms = max(self._latest_ms, now_ms)
             return self._latest_ms
 
     def new_id(self) -> str:
