@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from bus import address
 from bus.codec import unpack_row
@@ -20,6 +21,8 @@ from bus.journal import Commit, Journal, parcel_of
 from bus.limits import before_reply_wait_ms
 from bus.store import Store, Write, mark_of, outbox_key, outbox_prefix
 from bus.wire import Scheduler, Timer
+
+_DELETE_AGAIN_SECONDS: Final = 0.5
 
 
 @dataclass(slots=True)
@@ -43,6 +46,8 @@ class Outbox:
         deliver_locally: Callable[[Parcel], None],
     ) -> None:
         self._shard = shard
+        self._me = address.host(shard)
+        self._deletions = 0
         self._store = store
         self._scheduler = scheduler
         self._reply = reply
@@ -102,8 +107,20 @@ class Outbox:
                 rows.append((outbox_key(destination, done), None))
             self._through(destination, done)
         if rows:
-            me = address.host(self._shard)
-            self._journal.submit(Commit(owner=me, incarnation=0, call_id="", by="", at_ms=0, rows=rows))
+            self._delete(rows)
+
+    def _delete(self, rows: list[Write]) -> None:
+        """Each commit under its own incarnation, for none stands on another: one that failed is simply tried again."""
+        self._deletions += 1
+        commit = Commit(owner=self._me, incarnation=self._deletions, call_id="", by="", at_ms=0, rows=rows)
+        commit.failed = lambda is_full: self._delete_later(rows)
+        self._journal.submit(commit)
+
+    def _delete_later(self, rows: list[Write]) -> None:
+        """From the journal's writer."""
+        self._scheduler.call_soon_threadsafe(
+            lambda: self._scheduler.call_later(_DELETE_AGAIN_SECONDS, lambda: self._delete(rows))
+        )
 
     def _owe(self, destination: int, mark: Mark) -> None:
         self._unacknowledged.setdefault(destination, deque()).append(mark)

@@ -1,6 +1,8 @@
 """Bytes for envelopes and for stored rows; the only importer of msgpack.
 
 Invariants:
+- No envelope is larger than every receiver takes: a wire cuts the connection on a larger frame, the link would open
+  again and send the same bytes, for ever.
 - What `pack` takes, `unpack` gives back: keys are text, integers fit 64 bits, text is valid UTF-8 (no lone
   surrogates), nesting is bounded. Everything else is refused before it can spoil a batch (`Unencodable`).
 - `unpack` never trusts its input: sizes and nesting are bounded, so a hostile or torn frame costs an exception.
@@ -33,17 +35,16 @@ from bus.envelope import (
     Resend,
     Welcome,
 )
-from bus.limits import envelope_bytes_max, string_bytes_max, value_depth_max
+from bus.limits import envelope_bytes_max, frame_bytes_max, string_bytes_max, value_depth_max, value_items_max
 from bus.value import Record, Value
 
 ROW_VERSION: Final = 1
 _CHECKSUM_BYTES: Final = 4
-_ITEMS_MAX: Final = 4 * 1024 * 1024
 _SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
 
 
 class Unencodable(ValueError):
-    """The value is not plain data. A defect of whoever made it; it never reaches a batch."""
+    """The value is not plain data, or too large. A defect of whoever made it; it never reaches a batch."""
 
 
 class Undecodable(ValueError):
@@ -64,7 +65,7 @@ def pack(value: Value) -> bytes:
 
 def unpack(data: bytes) -> Value:
     """Raises Undecodable."""
-    if len(data) > envelope_bytes_max:
+    if len(data) > frame_bytes_max:
         raise Undecodable("the frame is over the limit")
     try:
         return cast(
@@ -75,8 +76,8 @@ def unpack(data: bytes) -> Value:
                 strict_map_key=True,
                 max_str_len=string_bytes_max,
                 max_bin_len=string_bytes_max,
-                max_array_len=_ITEMS_MAX,
-                max_map_len=_ITEMS_MAX,
+                max_array_len=value_items_max,
+                max_map_len=value_items_max,
                 max_ext_len=0,
             ),
         )
@@ -84,22 +85,35 @@ def unpack(data: bytes) -> Value:
         raise Undecodable("the frame cannot be read") from problem
 
 
-def pack_row(value: Value) -> bytes:
-    """Version byte, checksum, then the value. Raises Unencodable, also for what would not come back the same."""
+def pack_row(value: Value, version: int = ROW_VERSION) -> bytes:
+    """Version byte, checksum, then the value. Raises Unencodable, also for what would not come back the same.
+
+    `version` is the record version, 1 to 255, that whoever reads the row judges its value by.
+    """
     _check(value, 0)
     body = pack(value)
-    return bytes((ROW_VERSION,)) + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "big") + body
+    if len(body) > envelope_bytes_max:
+        raise Unencodable("the value is over the limit")
+    return bytes((version,)) + zlib.crc32(body, version).to_bytes(_CHECKSUM_BYTES, "big") + body
 
 
 def unpack_row(data: bytes) -> Value:
-    """Raises CorruptRow."""
-    if len(data) <= 1 + _CHECKSUM_BYTES or data[0] != ROW_VERSION:
-        raise CorruptRow("the row is torn or of an unknown version")
+    """The value of a row that has only ever had one version. Raises CorruptRow."""
+    version, value = unpack_versioned(data)
+    if version != ROW_VERSION:
+        raise CorruptRow("the row is of an unknown version")
+    return value
+
+
+def unpack_versioned(data: bytes) -> tuple[int, Value]:
+    """The record version and the value of a row. Raises CorruptRow."""
+    if len(data) <= 1 + _CHECKSUM_BYTES or data[0] == 0:
+        raise CorruptRow("the row is torn")
     body = data[1 + _CHECKSUM_BYTES :]
-    if zlib.crc32(body) != int.from_bytes(data[1 : 1 + _CHECKSUM_BYTES], "big"):
+    if zlib.crc32(body, data[0]) != int.from_bytes(data[1 : 1 + _CHECKSUM_BYTES], "big"):
         raise CorruptRow("the row does not match its checksum")
     try:
-        return unpack(body)
+        return data[0], unpack(body)
     except Undecodable as problem:
         raise CorruptRow("the row cannot be read") from problem
 
@@ -130,7 +144,10 @@ def _check(value: Value, depth: int) -> None:
 
 def encode_envelope(envelope: Envelope) -> bytes:
     """One envelope, to be joined into a frame. Raises Unencodable, so that a bad one never spoils a frame."""
-    return pack(_to_array(envelope))
+    encoded = pack(_to_array(envelope))
+    if len(encoded) > envelope_bytes_max:
+        raise Unencodable("the envelope is over the limit")
+    return encoded
 
 
 def join_frame(encoded: Sequence[bytes]) -> bytes:
@@ -178,8 +195,8 @@ def _to_array(envelope: Envelope) -> list[Value]:
             return [6, nonce]
         case Hello(link_class, name, protocol, incarnation, nonce, proof):
             return [7, link_class.value, name, protocol, incarnation, nonce, proof]
-        case Welcome(shard, incarnation, proof):
-            return [8, shard, incarnation, proof]
+        case Welcome(shard, incarnation, now_ms, proof):
+            return [8, shard, incarnation, now_ms, proof]
         case Rejected(reason):
             return [9, reason]
         case Ping(session, sent, heard):
@@ -254,7 +271,7 @@ _READERS: Final[Mapping[int, Callable[[list[Value]], Envelope]]] = {
     5: lambda a: Knock(),
     6: lambda a: Challenge(_bytes(a[0])),
     7: _hello,
-    8: lambda a: Welcome(_number(a[0]), _text(a[1]), _bytes(a[2])),
+    8: lambda a: Welcome(_number(a[0]), _text(a[1]), _number(a[2]), _bytes(a[3])),
     9: lambda a: Rejected(_text(a[0])),
     10: lambda a: Ping(_bytes(a[0]), _number(a[1]), _number(a[2])),
     11: lambda a: Pong(_bytes(a[0]), _number(a[1]), _number(a[2])),

@@ -4,6 +4,11 @@ Invariants:
 - Commits become durable in the order of `submit`, whole or not at all; `released` is called only after the flush, so
   nothing leaves a host that is not on disk (ARCHITECTURE: a reply leaves only after the change is on disk).
 - A commit without writes waits its turn all the same: it stands for a read that saw what earlier ones wrote.
+- Callbacks follow the order of the disk: what is given back because it stands on an older failure hears of it only
+  after what was submitted before it, in the same group, is stored and released. A stream that begins anew would
+  otherwise give out once more what this very group stores.
+- After the disk broke nobody knows what is stored, so nothing is said of that group, neither way, and nothing more is
+  written: the host ends, and whoever waits asks the next one.
 - After a group failed, every commit of an owner that was decided on top of it is handed back as failed, until the
   owner starts a new incarnation: commits carry the owner's incarnation and an older one is never written. The same
   holds for a stream of parcels and its run: no mark is ever written past a parcel whose effect is not stored.
@@ -20,9 +25,10 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
 from bus.address import Address
-from bus.codec import pack_row
+from bus.codec import CorruptRow, pack_row, unpack_row
 from bus.envelope import Mark, Parcel, Reply
 from bus.limits import commit_batch_max
+from bus.retention import Retention
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
 from bus.value import Record, Value
 
@@ -47,6 +53,16 @@ class Handled:
     run: int
 
 
+class SettledTimer(Protocol):
+    """Which timer of the commit's owner was due."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def due_ms(self) -> int: ...
+
+
 @dataclass(slots=True)
 class Commit:
     """What one decision makes durable. `rows` are encoded already, so that a bad value cannot fail a group."""
@@ -64,6 +80,14 @@ class Commit:
     """Runs on the writer's thread once the commit is durable; must be quick and must not raise."""
     failed: Callable[[bool], None] | None = None
     """Runs instead when it was not stored; True when for want of space."""
+    opened: str | None = None
+    """The call that its decision left open."""
+    answers_added: int = 0
+    """How many answer rows are new with this commit (an open call's row is written twice and counts once)."""
+    timer: SettledTimer | None = None
+    """The due timer whose effect it is."""
+    timer_due_ms: int | None = None
+    """The earliest timer that it sets."""
     replies: list[Reply] = field(default_factory=list)
     """What callers may hear once the commit is durable: its own answer, and those of calls that it closes."""
     sequence: int = 0
@@ -99,8 +123,10 @@ class GroupWriter:
         self._broken = broken
         last = store.last(b"j")
         self._sequence = 0 if last is None else sequence_of(last[0])
+        self.retention = Retention(store)
         self._failed_incarnations: dict[Address, int] = {}
         self._failed_runs: dict[int, int] = {}
+        self._is_broken = False
 
     @property
     def sequence(self) -> int:
@@ -109,24 +135,42 @@ class GroupWriter:
 
     def write_group(self, commits: Sequence[Commit]) -> None:
         """Store a group and call back. Never raises for what the disk does."""
+        if self._is_broken:
+            return
         current: list[Commit] = []
+        refused: list[Commit] = []
         for commit in commits:
             if self._stands_on_a_failure(commit):
-                self._fail(commit, is_full=False)
+                self._remember_failure(commit)
+                refused.append(commit)
             else:
                 current.append(commit)
-        writes, sequence = self._writes_of(current)
+        if self._store_group(current):
+            for commit in current:
+                if commit.released:
+                    commit.released()
+            self._group_done(current)
+        for commit in refused:
+            if commit.failed:
+                commit.failed(False)
+
+    def _store_group(self, commits: Sequence[Commit]) -> bool:
+        writes, sequence = self._writes_of(commits)
         try:
             if writes:
                 self._store.commit(writes)
-        except (StoreFull, StoreBroken) as problem:
-            self._give_back(current, is_full=isinstance(problem, StoreFull))
-            return
+        except StoreFull:
+            for commit in commits:
+                self._remember_failure(commit)
+                if commit.failed:
+                    commit.failed(True)
+            return False
+        except StoreBroken:
+            self._is_broken = True
+            self._broken()
+            return False
         self._sequence = sequence
-        for commit in current:
-            if commit.released:
-                commit.released()
-        self._group_done(current)
+        return True
 
     def _stands_on_a_failure(self, commit: Commit) -> bool:
         if commit.incarnation <= self._failed_incarnations.get(commit.owner, -1):
@@ -134,20 +178,12 @@ class GroupWriter:
         handled = commit.handled
         return handled is not None and handled.run <= self._failed_runs.get(handled.source, -1)
 
-    def _fail(self, commit: Commit, is_full: bool) -> None:
+    def _remember_failure(self, commit: Commit) -> None:
         failed = self._failed_incarnations
         failed[commit.owner] = max(commit.incarnation, failed.get(commit.owner, -1))
         if commit.handled is not None:
             source, run = commit.handled.source, commit.handled.run
             self._failed_runs[source] = max(run, self._failed_runs.get(source, -1))
-        if commit.failed:
-            commit.failed(is_full)
-
-    def _give_back(self, commits: Sequence[Commit], is_full: bool) -> None:
-        for commit in commits:
-            self._fail(commit, is_full)
-        if not is_full:
-            self._broken()
 
     def _writes_of(self, commits: Sequence[Commit]) -> tuple[list[Write], int]:
         writes: list[Write] = []
@@ -169,6 +205,10 @@ class GroupWriter:
                     for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)
                 )
         writes.extend((mark_key(source), pack_row([mark.sequence, mark.index])) for source, mark in marks.items())
+        if writes:
+            added = sum(commit.answers_added for commit in commits)
+            now_ms = max(commit.at_ms for commit in commits)
+            writes += self.retention.writes(added, sequence, now_ms)
         return writes, sequence
 
     def _address_parcels(self, commit: Commit) -> None:
@@ -209,6 +249,19 @@ def parcel_of(source: int, mark: Mark, row: Value) -> Parcel:
         raise ValueError("not an outbox row")
     sender, to = Address.parse(str(row[0])), Address.parse(str(row[1]))
     return Parcel(source, mark, sender, to, str(row[2]), row[3], str(row[4]), str(row[5]))
+
+
+def newest_record_ms(store: Store) -> int:
+    """When the newest journal record was made, in milliseconds since the epoch; 0 for an empty journal."""
+    last = store.last(b"j")
+    if last is None:
+        return 0
+    try:
+        record = unpack_row(last[1])
+    except CorruptRow:
+        return 0
+    at_ms = record.get("at") if isinstance(record, dict) else None
+    return at_ms if isinstance(at_ms, int) else 0
 
 
 def mark_from(row: Value) -> Mark:

@@ -47,12 +47,6 @@ def follow(home: Path | None, verb: str, arguments: Mapping[str, Value]) -> Iter
         raise _ended(reason) from None
 
 
-def records(answer: Record, field: str) -> list[Record]:
-    """The list of records that an answer holds under `field`."""
-    listed = answer.get(field)
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-
-
 def _client(home: Path | None) -> PersonClient:
     """Raises NotRunning for a home that was never made; ends the command for one that is unsafe to use."""
     try:

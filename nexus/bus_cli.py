@@ -7,8 +7,9 @@ from typing import Annotated, Final
 import typer
 
 from bus.events import CATALOGUE
-from bus.value import Record
-from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, follow, records
+from bus.limits import events_shown_default, events_shown_max
+from bus.value import Record, records
+from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, follow
 from nexus.output import escape, fields, json_text, print_json, print_line, print_lines, shown, table, time_text
 
 _ADDRESS_HELP: Final = "An owner's address: kind/workspace/id, as `nexus-bus ls` shows it."
@@ -82,7 +83,9 @@ def peek(
 @app.command("tail", epilog=examples("nexus-bus tail", "nexus-bus tail -f", "nexus-bus tail -n 100 --json"))
 def tail(
     following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as events happen, until Ctrl-C.")] = False,
-    count: Annotated[int, typer.Option("--count", "-n", min=0, max=1_000, help="How many past events.")] = 20,
+    count: Annotated[
+        int, typer.Option("--count", "-n", min=0, max=events_shown_max, help="How many past events.")
+    ] = events_shown_default,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -14,6 +14,7 @@ import uvloop
 from bus.client import BusClient
 from bus.clock import SystemClock
 from bus.envelope import LinkClass
+from bus.limits import keep_alive_seconds, requests_stop_grace_seconds
 from bus.link import Identity
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, GatewaySockets, Ready
@@ -73,8 +74,8 @@ class _HttpServer(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 date_header=False,
-                timeout_keep_alive=75,
-                timeout_graceful_shutdown=2,
+                timeout_keep_alive=keep_alive_seconds,
+                timeout_graceful_shutdown=requests_stop_grace_seconds,
                 proxy_headers=False,
             )
         )

@@ -9,9 +9,9 @@ from typing import Annotated, Final
 
 import typer
 
-from bus.value import Record, Value
+from bus.value import Record, Value, records
 from nexus import exit_codes
-from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, records
+from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
 from nexus.output import (
     escape,
     fail,

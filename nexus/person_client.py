@@ -9,14 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from bus.limits import person_request_bytes_max
+from bus.limits import person_answer_ms_max, person_connect_ms_max, person_request_bytes_max
 from bus.value import Record, Value
 from nexus.peer import peer_user_id
 from tools.errors import Code, Refusal
 
-connect_seconds_max: Final = 5.0
-answer_seconds_max: Final = 180.0
-"""Longer than any deadline the gateway sets, so that its answer always comes first."""
 _READ_BYTES: Final = 1 << 16
 
 NOT_RUNNING_TEXT: Final = "NEXUS is not running on this home; start it with `nexus up`."
@@ -64,13 +61,13 @@ class PersonClient:
     def _connected(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.settimeout(connect_seconds_max)
+            connection.settimeout(person_connect_ms_max / 1000)
             connection.connect(os.fspath(self._path))
             if peer_user_id(connection) != os.getuid():
                 raise Refused.because(
                     Code.UNIDENTIFIED_CALLER, "The person's socket of this home belongs to another user."
                 )
-            connection.settimeout(answer_seconds_max)
+            connection.settimeout(person_answer_ms_max / 1000)
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as absent:
             connection.close()
             raise NotRunning(NOT_RUNNING_TEXT) from absent

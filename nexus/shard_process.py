@@ -23,7 +23,7 @@ from actors.pool import ThreadPool
 from actors.roster import roster
 from bus.clock import SystemClock
 from bus.journal import GroupWriter, ThreadJournal
-from bus.limits import pool_threads, takeover_wait_ms
+from bus.limits import look_again_ms, pool_threads, takeover_wait_ms
 from bus.store_lmdb import LmdbStore, StoreInUse
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, Ready
@@ -32,7 +32,6 @@ from nexus.event_loop import nonce, told_to_end
 from nexus.logs import configure_logs
 
 _EXIT_DISK_BROKE = 74
-_RETRY_SECONDS = 0.02
 
 
 def run_shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
@@ -103,7 +102,7 @@ async def _open_store(folder: Path) -> LmdbStore:
         except StoreInUse:
             if loop.time() > end:
                 raise
-        await asyncio.sleep(_RETRY_SECONDS)
+        await asyncio.sleep(look_again_ms / 1000)
 
 
 def _end_at_once() -> None:

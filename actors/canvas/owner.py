@@ -12,7 +12,7 @@ from actors.canvas.remove import delete_elements, restore_elements
 from actors.canvas.state import CanvasState
 from actors.canvas.update import update_elements
 from actors.canvas.write import write
-from actors.decision import PrincipalKind, RowEffect, Verb
+from actors.decision import PrincipalKind, RowEffect, Rules, Verb
 from tools.canvas import inputs
 
 _CALLERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})
@@ -34,7 +34,7 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
 }
 
 
-class CanvasRules:
+class CanvasRules(Rules[CanvasState]):
     """actors.decision.Rules for kind `canvas`."""
 
     kind: Final = "canvas"

@@ -23,11 +23,10 @@ from actors.canvas.mend import mend_ties
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, fault_of, is_number
 from actors.canvas.shape import with_normal_points, with_text
-from bus.limits import element_bytes_max, elements_per_canvas_max, identifier_characters_max
+from bus.limits import element_bytes_max, elements_per_canvas_max, identifier_characters_max, left_out_listed_max
 from bus.value import Record, Value
 from tools.errors import Code, Refusal, invalid_arguments
 
-_LEFT_OUT_LISTED_MAX: Final = 100
 _READ_ELSEWHERE: Final = frozenset({"elements", "files", "type", "version", "source"})
 _VERSION_TAKEN_MAX: Final = 2**40
 _LEGACY: Final = frozenset({"boundElementIds"})  # an editor would prefer it to boundElements
@@ -46,7 +45,7 @@ class Imported:
     repaired: int = 0
 
     def report(self) -> Record:
-        listed: list[Value] = [*self.left_out[:_LEFT_OUT_LISTED_MAX]]
+        listed: list[Value] = [*self.left_out[:left_out_listed_max]]
         return {
             "elementCount": len(self.elements),
             "repairedCount": self.repaired,

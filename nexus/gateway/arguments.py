@@ -5,19 +5,20 @@ The model's own messages can quote what was sent, so each kind of error has a se
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+import orjson
 from pydantic import ValidationError
 
+from bus.limits import bad_fields_listed_max
 from bus.value import Record
 from tools.base import Tool
 from tools.errors import Refusal, invalid_arguments
 from tools.fence import plain_name
-
-_PROBLEMS_MAX: Final = 20
 
 _SENTENCES: Final[Mapping[str, str]] = {
     "missing": "is required",
@@ -69,9 +70,14 @@ def check_arguments(tool: Tool, given: Mapping[str, Any], already_bad: Mapping[s
     return Arguments(parsed.model_dump(mode="json", by_alias=True, exclude_unset=True))
 
 
+def canonical_hash(record: Record) -> bytes:
+    """SHA-256 of the arguments, whatever the order of their keys."""
+    return hashlib.sha256(orjson.dumps(record, option=orjson.OPT_SORT_KEYS)).digest()
+
+
 def _problems(failure: ValidationError) -> dict[str, str]:
     errors = failure.errors(include_url=False, include_input=False)
-    return {_path(error["loc"]): _sentence(error["type"], error) for error in islice(errors, _PROBLEMS_MAX)}
+    return {_path(error["loc"]): _sentence(error["type"], error) for error in islice(errors, bad_fields_listed_max)}
 
 
 def _path(location: tuple[int | str, ...]) -> str:

@@ -25,20 +25,19 @@ from pydantic import ValidationError
 
 from bus.client import Caller
 from bus.clock import Clock
-from bus.limits import json_depth_max, person_request_bytes_max
+from bus.limits import (
+    json_depth_max,
+    person_request_bytes_max,
+    person_request_depth_max,
+    person_request_ms_max,
+    person_request_on_loop_bytes_max,
+)
 from bus.value import Record
 from nexus.gateway import person_bus
 from nexus.gateway.person_owners import Owners, VerbRefused
 from nexus.gateway.person_verbs import VERBS
 from nexus.peer import peer_user_id
 from tools.errors import Code, Refusal
-
-request_seconds_max: Final = 60.0
-"""How long a peer may take to send its one line."""
-_request_depth_max: Final = json_depth_max + 4
-"""A scene of the allowed depth lies two levels down in a request."""
-_THREAD_BYTES: Final = 256 * 1024
-"""Larger requests are parsed beside the event loop, which other calls of the gateway share."""
 
 _NOT_A_REQUEST: Final = Refusal(
     Code.INVALID_ARGUMENTS,
@@ -112,9 +111,8 @@ class PersonPort:
         # Formatted here: a logger's own traceback may show local variables, and one of them may be a new token.
         trace = "".join(traceback.format_exception(defect))
         structlog.get_logger().error("a person's request failed", incident=incident, trace=trace)
-        return Refusal(
-            Code.INTERNAL, "Something went wrong inside NEXUS; its log has the details.", details={"incident": incident}
-        ).to_record()
+        text = "Something went wrong inside NEXUS; its log has the details."
+        return Refusal(Code.INTERNAL, text, details={"incidentId": incident}).to_record()
 
     async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arguments: Record) -> None:
         """Stream until the verb ends or the peer leaves, whichever is first."""
@@ -172,12 +170,12 @@ class PersonServer:
 async def _request(reader: asyncio.StreamReader) -> tuple[str, Record]:
     """The one line as verb and arguments. Raises VerbRefused."""
     try:
-        line = await asyncio.wait_for(reader.readline(), request_seconds_max)
+        line = await asyncio.wait_for(reader.readline(), person_request_ms_max / 1000)
     except ValueError:  # what asyncio raises when the limit is passed before the line ends
         raise VerbRefused.by(_TOO_LARGE) from None
     except TimeoutError:
         raise VerbRefused.by(_TOO_SLOW) from None
-    if len(line) > _THREAD_BYTES:
+    if len(line) > person_request_on_loop_bytes_max:
         return await asyncio.to_thread(_parsed, line)
     return _parsed(line)
 
@@ -192,7 +190,7 @@ def _parsed(line: bytes) -> tuple[str, Record]:
     verb, arguments = request.get("verb"), request.get("arguments", {})
     if not isinstance(verb, str) or not isinstance(arguments, dict):
         raise VerbRefused.by(_NOT_A_REQUEST)
-    if _is_deeper_than(request, _request_depth_max):
+    if _is_deeper_than(request, person_request_depth_max):
         raise VerbRefused.by(_TOO_DEEP)
     return verb, arguments
 

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from bus import address
 from bus.address import DIRECTORY
-from bus.limits import name_characters_max
+from bus.limits import name_characters_max, path_characters_max, scene_deadline_ms
 from bus.value import Record, Value
 from nexus import __version__
 from nexus.gateway import person_bus
@@ -26,8 +26,6 @@ from tools.base import Model, Name
 from tools.errors import Code, Refusal, invalid_arguments
 from tools.fence import plain_name
 
-scene_deadline_ms: Final = 120_000
-"""For whole scenes in and out: the largest ones take seconds, not the 30 s of a tool call."""
 _SECRET_BYTES: Final = 32
 
 Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
@@ -43,7 +41,7 @@ class Nothing(Model):
 
 class WorkspaceAdd(Model):
     name: Name
-    root: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    root: Annotated[str, Field(min_length=1, max_length=path_characters_max)] | None = None
 
 
 class WorkspaceNamed(Model):

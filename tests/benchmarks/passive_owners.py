@@ -59,8 +59,8 @@ class Asked:
             scheduler=loop,
             executor=InlineExecutor(),
         )
-        journal = InlineJournal(GroupWriter(store, 0, self.host.group_stored, lambda: None))
-        self.host.attach(journal, self._send)
+        writer = GroupWriter(store, 0, self.host.group_stored, lambda: None)
+        self.host.attach(InlineJournal(writer), writer.retention, self._send)
         session = Session(b"benchmrk", loop, lambda _frame: True, over=lambda: None)
         self._peer = Peer(b"bench", LinkClass.PERSON, "bench", "i", session, self._clock.now_ms())
         self._answers: list[Reply] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from actors.decision import Context, Decision, Event, Message, PrincipalKind, Put, RowEffect, Verb
+from actors.decision import Context, Decision, Event, Message, PrincipalKind, Put, RowEffect, Rules, Verb
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ def _size(state: Count, message: Message, context: Context) -> Decision:
 _CALLERS = frozenset({PrincipalKind.PERSON})
 
 
-class QueueRules:
+class QueueRules(Rules[Count]):
     """`enqueue` stores one row and its answer; `enqueue_told` an event in the journal besides, as tools' writes do."""
 
     kind = "queue"

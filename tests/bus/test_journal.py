@@ -78,18 +78,33 @@ def test_a_commit_without_writes_waits_for_those_before_it_and_leaves_no_record(
     assert len(rig.store.scan(b"j")) == 1
 
 
-@pytest.mark.parametrize(("failure", "word", "broken"), [(StoreFull(), "full", 0), (StoreBroken(), "failed", 1)])
-def test_after_a_failure_nothing_of_that_incarnation_is_written_until_a_new_one(
-    failure: Exception, word: str, broken: int
-) -> None:
+def test_after_a_failure_nothing_of_that_incarnation_is_written_until_a_new_one() -> None:
     rig = Rig()
-    rig.store.failure = failure
+    rig.store.failure = StoreFull()
     rig.writer.write_group([rig.commit("one")])
     rig.writer.write_group([rig.commit("two"), rig.commit("other", B)])
     rig.writer.write_group([rig.commit("three", incarnation=2)])
-    assert rig.told == [f"one {word}", "two failed", "other stored", "three stored"]
+    assert rig.told == ["one full", "other stored", "two failed", "three stored"]
     assert [key for key, _ in rig.store.scan(b"x")] == [b"xother", b"xthree"]
-    assert rig.broken == broken
+    assert rig.broken == 0
+
+
+def test_what_stands_on_a_failure_hears_of_it_after_what_came_before_it_is_stored() -> None:
+    rig = Rig()
+    rig.store.failure = StoreFull()
+    rig.writer.write_group([rig.commit("lost", B)])
+    first, second = Handled(1, Mark(1, 0), 0), Handled(1, Mark(2, 0), 0)
+    rig.writer.write_group([rig.commit("one", A, handled=first), rig.commit("two", B, handled=second)])
+    assert rig.told == ["lost full", "one stored", "two failed"]
+
+
+def test_after_the_disk_broke_nothing_is_said_and_nothing_is_written_any_more() -> None:
+    rig = Rig()
+    rig.store.failure = StoreBroken()
+    rig.writer.write_group([rig.commit("one")])
+    rig.writer.write_group([rig.commit("other", B)])
+    assert (rig.told, rig.groups, rig.broken) == ([], [], 1)
+    assert rig.store.scan(b"x") == []
 
 
 def test_no_mark_is_written_past_a_parcel_whose_effect_was_not_stored() -> None:
