@@ -16,7 +16,7 @@ from actors.owner import TIMER_ROWS, Owner
 from bus.address import Address
 from bus.codec import pack_row
 from bus.envelope import Reply
-from bus.journal import Commit, Outgoing
+from bus.journal import Commit, Outgoing, journal_record
 from bus.store import Write, answer_key, dead_letter_key, state_key, timer_key
 from bus.value import Record
 from tools.errors import Refusal
@@ -58,7 +58,6 @@ class CommitBuilder:
                 case Delete(row):
                     commit.rows.append((state_key(owner.address, row), None))
                 case Event(kind, data):
-                    pack_row(data)
                     commit.events.append((kind, data))
                 case Send(to, verb, body, before_reply):
                     pack_row(body)
@@ -72,6 +71,8 @@ class CommitBuilder:
         if delivery.is_call:
             _answer_the_call(commit, delivery, decision)
         self._tell_followers(commit)
+        if commit.has_record:
+            commit.record = journal_record(commit)
         return commit
 
     def _set_timer(self, commit: Commit, owner: Owner[State], timer: SetTimer) -> None:

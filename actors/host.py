@@ -28,6 +28,7 @@ from actors.delivery import Delivery, DueTimer
 from actors.execute import execute
 from actors.inbound import Inbound
 from actors.inspect import Inspector
+from actors.known_calls import KnownCalls
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
 from actors.principal import StaleStamp, principal_of
@@ -91,6 +92,7 @@ class Host:
         self._sources: dict[int, Peer] = {}
         self._from_threads: deque[Callable[[], None]] = deque()
         self._wake_is_due = False
+        self.known = KnownCalls(store)
         self.commits = CommitBuilder(self.shard_of, _followers(roster))
         self.timers = Timers(store, clock, scheduler, self._give_timer)
         self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel)

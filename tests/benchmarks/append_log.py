@@ -24,6 +24,7 @@ from bus.store import Write, answer_key, journal_key
 from bus.store_lmdb import LmdbStore
 
 CHECKPOINT_BYTES = 32 * 1024 * 1024
+FILLED_BYTES = 64 * 1024 * 1024
 GROUPS = {1: 1_500, 16: 500, 64: 200}
 ROUNDS = 5
 _HEAD_BYTES = 16  # length, checksum, number of the group
@@ -128,6 +129,17 @@ def groups(size: int, count: int) -> list[list[Write]]:
     return made
 
 
+def filled_ahead(folder: Path) -> LmdbStore:
+    """A store whose file was lengthened with zeros beforehand, so that a flush need not write its new size."""
+    LmdbStore(folder).close()
+    with (folder / "data.mdb").open("r+b") as file:
+        file.seek(0, os.SEEK_END)
+        for _ in range(FILLED_BYTES >> 20):
+            file.write(bytes(1 << 20))
+        os.fsync(file.fileno())
+    return LmdbStore(folder)
+
+
 def commits_per_second(commit: Callable[[Sequence[Write]], None], made: Sequence[Sequence[Write]]) -> float:
     started = time.perf_counter()
     for writes in made:
@@ -137,13 +149,16 @@ def commits_per_second(commit: Callable[[Sequence[Write]], None], made: Sequence
 
 def _compare(folder: Path) -> None:
     for size, count in GROUPS.items():
-        found: dict[str, list[float]] = {"LMDB": [], "log and LMDB": [], "log alone": []}
+        found: dict[str, list[float]] = {name: [] for name in ("LMDB", "LMDB, filled", "log and LMDB", "log alone")}
         stalls: list[float] = []
         made = groups(size, count)
         for turn in range(ROUNDS):  # interleaved
             plain = LmdbStore(folder / f"plain-{size}-{turn}")
             found["LMDB"].append(commits_per_second(plain.commit, made))
             plain.close()
+            filled = filled_ahead(folder / f"filled-{size}-{turn}")
+            found["LMDB, filled"].append(commits_per_second(filled.commit, made))
+            filled.close()
             logged = LoggedStore(folder / f"logged-{size}-{turn}")
             found["log and LMDB"].append(commits_per_second(logged.commit, made))
             stalls += logged.checkpoint_ms
