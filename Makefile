@@ -27,8 +27,8 @@ FIRST ?= 1000
 soak: $(VENV)/.installed-dev  ## SEEDS more seeds of the simulation, from FIRST; stops at the first that breaks
 	@$(BIN)/python -m tests.simulation $(FIRST) --count $(SEEDS)
 
-bench: $(VENV)/.installed-bench  ## the benchmarks; prints their figures
-	@$(BIN)/python -m tests.benchmarks
+bench: $(VENV)/.installed-bench  ## the benchmarks; prints their figures. ONLY=bus takes one
+	@$(BIN)/python -m tests.benchmarks $(ONLY)
 
 lock:  ## pin every dependency anew
 	@set -e; tool=$$(mktemp -d); trap 'rm -rf "$$tool"' EXIT; \

@@ -16,7 +16,7 @@ from actors.owner import TIMER_ROWS, Owner
 from bus.address import Address
 from bus.codec import Unencodable, pack_row
 from bus.envelope import Reply
-from bus.journal import Commit, Handled, Outgoing
+from bus.journal import Commit, Handled, Outgoing, journal_record
 from bus.limits import store_key_bytes_max
 from bus.store import Write, answer_key, dead_letter_key, state_key, timer_key
 from bus.value import Record
@@ -66,7 +66,6 @@ class CommitBuilder:
                 case Delete(row):
                     commit.rows.append((state_key(owner.address, row), None))
                 case Event(kind, data):
-                    pack_row(data)
                     commit.events.append((kind, data))
                 case Send(to, verb, body, before_reply):
                     pack_row(body)
@@ -82,6 +81,8 @@ class CommitBuilder:
         self._tell_followers(commit)
         if any(len(key) > store_key_bytes_max for key, _ in commit.rows):
             raise Unencodable("a row's name is too long for a key")
+        if commit.has_record:
+            commit.record = journal_record(commit)
         return commit
 
     def burial(self, owner: Owner[State], delivery: Delivery, now_ms: int) -> Commit:
@@ -95,6 +96,7 @@ class CommitBuilder:
                 body: Record = {"verb": delivery.message.verb, "body": delivery.message.body}
                 shard = self._shard_of(sender)
                 commit.outgoing.append(Outgoing(shard, sender, "message_died", body, before_reply=False))
+        commit.record = journal_record(commit)
         return commit
 
     def _set_timer(self, commit: Commit, owner: Owner[State], timer: SetTimer) -> None:

@@ -15,6 +15,7 @@ import structlog
 from actors.commits import CommitBuilder, reply_of
 from actors.decision import Context, Decision, Delete, Message, Put, Verb
 from actors.delivery import Delivery, DueTimer
+from actors.known_calls import KnownCalls
 from actors.owner import Owner
 from bus.clock import Clock
 from bus.codec import CorruptRow, unpack_row
@@ -35,6 +36,7 @@ class Desk(Protocol):
     journal: Journal
     clock: Clock
     commits: CommitBuilder
+    known: KnownCalls
 
     @property
     def answers_floor(self) -> str:
@@ -117,6 +119,8 @@ def _already_answered(delivery: Delivery, desk: Desk) -> Reply | _Open | None:
     """The three states of a call id: running (open), answered, or too old to know."""
     if not delivery.is_call:
         return None
+    if delivery.id > desk.answers_floor and not desk.known.may_be_known(delivery.id):
+        return None
     stored = desk.store.get(answer_key(delivery.id))
     if stored is None:
         return reply_of(delivery.id, _UNKNOWN) if delivery.id <= desk.answers_floor else None
@@ -178,6 +182,10 @@ def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit
     commit.failed = _gives_back(owner, delivery, desk)
     commit.timer = delivery.timer
     owner.submitted += 1
+    if commit.opened is not None:
+        desk.known.note(commit.opened)
+    for reply in commit.replies:
+        desk.known.note(reply.call_id)
     desk.journal.submit(commit)
     if delivery.handled is not None:
         desk.submitted(delivery)

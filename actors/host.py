@@ -29,6 +29,7 @@ from actors.delivery import Delivery, DueTimer
 from actors.execute import execute
 from actors.inbound import Inbound
 from actors.inspect import Inspector
+from actors.known_calls import KnownCalls
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
 from actors.principal import StaleStamp, principal_of
@@ -97,6 +98,7 @@ class Host:
         self._sources: dict[int, Peer] = {}
         self._from_threads: deque[Callable[[], None]] = deque()
         self._wake_is_due = False
+        self.known = KnownCalls(store)
         mourners = {kind for kind, rules in roster.items() if "message_died" in rules.verbs}
         self.commits = CommitBuilder(self.shard_of, _followers(roster), mourners)
         self.timers = Timers(store, clock, scheduler, self._give_timer)

@@ -84,6 +84,10 @@ class Outbox:
 
     def leave(self, commit: Commit) -> None:
         """A commit is durable: its messages leave; its replies too, at once or when the marked ones are through."""
+        if not commit.outgoing:
+            for reply in commit.replies:
+                self._reply(reply)
+            return
         remaining = {
             (out.destination, parcel.mark)
             for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)

@@ -40,6 +40,7 @@ from bus.value import Record, Value
 
 ROW_VERSION: Final = 1
 _CHECKSUM_BYTES: Final = 4
+_SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
 
 
 class Unencodable(ValueError):
@@ -118,24 +119,24 @@ def unpack_versioned(data: bytes) -> tuple[int, Value]:
 
 
 def _check(value: Value, depth: int) -> None:
+    """What msgpack would take and not give back: other keys than text, tuples, too deep a nesting. The rest (integers
+    over 64 bits, lone surrogates, foreign types) it refuses itself, so plain items are not looked at one by one."""
+    if type(value) in _SCALARS:
+        return
     if depth > value_depth_max:
         raise Unencodable("the value is nested too deeply")
-    match value:
-        case None | bool() | float() | str() | bytes():
-            return
-        case int():
-            if not -(1 << 63) <= value < 1 << 64:
-                raise Unencodable("an integer does not fit 64 bits")
-        case list():
-            for item in value:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise Unencodable("a key is not text")
+            if type(item) not in _SCALARS:
                 _check(item, depth + 1)
-        case dict():
-            for key, item in value.items():
-                if not isinstance(key, str):
-                    raise Unencodable("a key is not text")
+    elif isinstance(value, list):
+        for item in value:
+            if type(item) not in _SCALARS:
                 _check(item, depth + 1)
-        case _:
-            raise Unencodable("the value is not plain data")
+    elif not isinstance(value, str | int | float | bytes):  # a kind of text or number, as enumerations are
+        raise Unencodable("the value is not plain data")
 
 
 # Envelopes: an array whose first item is the number of its kind. Numbers are never reused.
@@ -151,7 +152,14 @@ def encode_envelope(envelope: Envelope) -> bytes:
 
 def join_frame(encoded: Sequence[bytes]) -> bytes:
     """All envelopes of one turn to one peer as one frame: an array of what `encode_envelope` gave."""
-    return cast("bytes", msgpack.Packer().pack_array_header(len(encoded))) + b"".join(encoded)
+    return _array_header(len(encoded)) + b"".join(encoded)
+
+
+def _array_header(items: int) -> bytes:
+    """msgpack's own needs a Packer with its buffer of 256 KiB, once a frame."""
+    if items < 16:
+        return bytes((0x90 | items,))
+    return b"\xdc" + items.to_bytes(2, "big") if items < 1 << 16 else b"\xdd" + items.to_bytes(4, "big")
 
 
 def encode_frame(envelopes: Sequence[Envelope]) -> bytes:
@@ -223,17 +231,26 @@ def _record(value: Value) -> Record:
     return value
 
 
-def _maybe_record(value: Value) -> Record | None:
-    return None if value is None else _record(value)
-
-
 def _call(a: list[Value]) -> Call:
-    stamp = _maybe_record(a[4])
-    return Call(_text(a[0]), Address.parse(_text(a[1])), _text(a[2]), _record(a[3]), stamp, _number(a[5]))
+    """Checked in place, as replies are: these two make up nearly all frames."""
+    call_id, to, verb, body, stamp, deadline_ms = a[:6]
+    if (
+        type(call_id) is str
+        and type(to) is str
+        and type(verb) is str
+        and type(body) is dict
+        and (stamp is None or type(stamp) is dict)
+        and type(deadline_ms) is int
+    ):
+        return Call(call_id, Address.parse(to), verb, body, stamp, deadline_ms)
+    raise TypeError("not a call")
 
 
 def _reply(a: list[Value]) -> Reply:
-    return Reply(_text(a[0]), _maybe_record(a[1]), _maybe_record(a[2]))
+    call_id, ok, error = a[:3]
+    if type(call_id) is str and (ok is None or type(ok) is dict) and (error is None or type(error) is dict):
+        return Reply(call_id, ok, error)
+    raise TypeError("not a reply")
 
 
 def _parcel(a: list[Value]) -> Parcel:

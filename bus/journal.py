@@ -98,10 +98,17 @@ class Commit:
     """The earliest timer that it sets."""
     replies: list[Reply] = field(default_factory=list)
     """What callers may hear once the commit is durable: its own answer, and those of calls that it closes."""
+    record: bytes | None = None
+    """The journal's record, when whoever made the commit encoded it already; else the writer does."""
     sequence: int = 0
     """Given when written; 0 for a commit that writes no journal record."""
     parcels: list[Parcel] = field(default_factory=list)
     """What leaves, made when written."""
+
+    @property
+    def has_record(self) -> bool:
+        """Whether it leaves one in the journal."""
+        return bool(self.events or self.outgoing)
 
     @property
     def writes_anything(self) -> bool:
@@ -219,10 +226,11 @@ class GroupWriter:
                 marks[commit.handled.source] = commit.handled.mark
                 if commit.handled.source == self._shard:
                     writes.append((outbox_key(self._shard, commit.handled.mark), None))
-            if commit.events or commit.outgoing:
+            if commit.has_record:
                 sequence += 1
                 commit.sequence = sequence
-                writes.append((journal_key(sequence), pack_row(_record_of(commit))))
+                writes.append((journal_key(sequence), commit.record or journal_record(commit)))
+            if commit.outgoing:
                 self._address_parcels(commit)
                 writes.extend(
                     (outbox_key(out.destination, parcel.mark), pack_row(parcel_row(parcel, out.before_reply)))
@@ -251,7 +259,8 @@ class GroupWriter:
         ]
 
 
-def _record_of(commit: Commit) -> Record:
+def journal_record(commit: Commit) -> bytes:
+    """What the journal keeps of a commit, as a row. Raises Unencodable."""
     events: list[Value] = [[kind, data] for kind, data in commit.events]
     record: Record = {
         "owner": str(commit.owner),
@@ -265,7 +274,7 @@ def _record_of(commit: Commit) -> Record:
         record["sent"] = [[str(out.to), out.verb] for out in commit.outgoing]
     if commit.handled is not None:
         record["message"] = [commit.handled.source, commit.handled.mark.sequence, commit.handled.mark.index]
-    return record
+    return pack_row(record)
 
 
 def newest_record_ms(store: Store) -> int:

@@ -82,6 +82,7 @@ idempotency_keys_max: Final = 10_000
 answers_evicted_a_group_max: Final = 256
 journal_kept_records: Final = 1_000_000
 journal_trimmed_a_group_max: Final = 64
+known_calls_kept_max: Final = 50_000  # ids in memory, some 5 MB at most
 message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511

@@ -76,11 +76,12 @@ class LmdbStore:
     def commit(self, writes: Sequence[Write]) -> None:
         try:
             with self._environment.begin(write=True) as transaction:
+                put, delete = transaction.put, transaction.delete
                 for key, value in writes:
                     if value is None:
-                        transaction.delete(key)
+                        delete(key)
                     else:
-                        transaction.put(key, value)
+                        put(key, value)
         except (lmdb.MapFullError, lmdb.DiskError, lmdb.Error, OSError) as problem:
             raise _blame(problem) from problem
 

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import structlog
 import uvloop
 
 from actors.assembly import Surroundings, start_host
+from actors.decision import Rules
 from actors.host import Place
 from actors.pool import ThreadPool
 from actors.roster import roster
@@ -36,9 +41,28 @@ def run_shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
 
 
 async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
+    sockets = [home.shard_socket(number) for number in range(home.settings.shards)]
+    ground = Ground(Place(shard, len(sockets)), home.shard_folder(shard), sockets, home.key(), home.backups)
+    await serve_shard(ground, roster(), ready, ended)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where a shard host stands: its number, its store's folder, all hosts' sockets by number, the home's key."""
+
+    place: Place
+    folder: Path
+    sockets: Sequence[Path]
+    key: bytes = field(repr=False)
+    backups: Path | None = None
+    """The folder that copies for a backup go to."""
+
+
+async def serve_shard(ground: Ground, rules: Mapping[str, Rules[Any]], ready: Ready, ended: Ended) -> None:
+    """Build the host from the product's parts and serve until told to end. Benchmarks bring rules of their own."""
     loop = asyncio.get_running_loop()
     stop = told_to_end(loop, ended)
-    store = await _open_store(home, shard)
+    store = await _open_store(ground.folder)
     wire = ZmqWire(loop)
     pool = ThreadPool(pool_threads)
     beside = ThreadPool(1)
@@ -49,9 +73,9 @@ async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> Non
         return journals[-1]
 
     around = Surroundings(
-        place=Place(shard, home.settings.shards),
-        sockets=[home.shard_socket(number) for number in range(home.settings.shards)],
-        key=home.key(),
+        place=ground.place,
+        sockets=ground.sockets,
+        key=ground.key,
         store=store,
         wire=wire,
         clock=SystemClock(),
@@ -59,9 +83,9 @@ async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> Non
         executor=pool,
         nonce=nonce,
         beside=beside,
-        backups=home.backups,
+        backups=ground.backups,
     )
-    running = start_host(around, roster(), make_journal, _end_at_once)
+    running = start_host(around, rules, make_journal, _end_at_once)
     ready()
     await stop
     pool.close()
@@ -74,13 +98,13 @@ async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> Non
     store.close()
 
 
-async def _open_store(home: Home, shard: int) -> LmdbStore:
+async def _open_store(folder: Path) -> LmdbStore:
     """A host that was killed a moment ago may not have let go of its lock yet."""
     loop = asyncio.get_running_loop()
     end = loop.time() + takeover_wait_ms / 1000
     while True:
         try:
-            return LmdbStore(home.shard_folder(shard))
+            return LmdbStore(folder)
         except StoreInUse:
             if loop.time() > end:
                 raise
