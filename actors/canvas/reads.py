@@ -1,4 +1,4 @@
-"""What is read from a canvas: the row in lists, the overview, the elements of a region, the whole file."""
+"""What is read from a canvas: the row in lists, the overview, the elements of a region."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import orjson
-from pydantic import BaseModel, ConfigDict
 
 from actors.canvas.access import parsed, role_of, seen
 from actors.canvas.element import FRAMES
@@ -28,12 +27,6 @@ from tools.fence import cut, plain_name
 SOURCE: Final = "canvas"
 _TYPES_LISTED_MAX: Final = 50
 _STATE_BYTES_MAX: Final = region_page_bytes_max - 16 * 1024
-
-
-class Exported(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    includeDeleted: bool = False
 
 
 def summary(state: CanvasState, message: Message, context: Context) -> Decision:
@@ -182,30 +175,3 @@ def _opened(cursor: str | None, seal: str) -> tuple[str, str] | None:
     if isinstance(held, list) and len(held) == 3 and held[0] == seal and all(isinstance(part, str) for part in held):
         return held[1], held[2]
     return None
-
-
-def export(state: CanvasState, message: Message, context: Context) -> Decision:
-    """The canvas as an .excalidraw file. Deleted elements stay out, as in the editor's own files, unless asked for."""
-    arguments = parsed(Exported, message)
-    if isinstance(arguments, Refusal):
-        return Decision(arguments)
-    found = seen(state, context)
-    if isinstance(found, Refusal):
-        return Decision(found)
-    head, _ = found
-    elements: list[Value] = [
-        state.entries[id_].element
-        for _, id_ in state.in_order()
-        if arguments.includeDeleted or state.entries[id_].is_live
-    ]
-    files: dict[str, Value] = dict(state.files)
-    scene: Record = {
-        "type": "excalidraw",
-        "version": 2,
-        "source": "nexus",
-        "elements": elements,
-        "appState": {"viewBackgroundColor": "#ffffff"},
-        **state.scene,
-        "files": files,
-    }
-    return Decision({"title": head.title, "revision": head.revision, "scene": scene})
