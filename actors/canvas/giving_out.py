@@ -1,13 +1,15 @@
 """canvas_export: the canvas as the parts of an .excalidraw file, one bounded part a call (canvas 4.5).
 
-A place in an export is (section, offset) at one revision: while the revision stands, nothing that is exported changes.
-Whoever asks with a revision that is over hears the present one and begins again.
+Elements come in their order, each part from behind the place where the one before it ended, so what is not touched
+meanwhile comes exactly once. What was changed since the first part was given is asked for afterwards with `since`,
+deleted elements too; once that fits one answer, all that was given is the canvas as it was at that moment. So an export
+is consistent, and neither stops those who draw nor is stopped by them.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Literal
 
 from pydantic import Field
 
@@ -23,16 +25,16 @@ from tools.errors import Refusal
 
 
 class ExportPart(Model):
-    """`revision` from the first answer on; `section` and `offset` as the answer before said in `next`."""
+    """`after` and `piece`: as the answer before said in `next`. `since`: only what was changed after that revision."""
 
     includeDeleted: bool = False
-    revision: int | None = None
-    section: Literal["elements", "pieces"] = "elements"
-    offset: int = Field(default=0, ge=0)
+    since: int | None = None
+    after: list[str] | None = Field(default=None, min_length=2, max_length=2)
+    piece: int | None = Field(default=None, ge=0)
 
 
 def export_part(state: CanvasState, message: Message, context: Context) -> Decision:
-    """Deleted elements stay out, as in the editor's own files, unless asked for."""
+    """Deleted elements stay out, as in the editor's own files, unless asked for or changed since."""
     arguments = parsed(ExportPart, message)
     if isinstance(arguments, Refusal):
         return Decision(arguments)
@@ -41,34 +43,37 @@ def export_part(state: CanvasState, message: Message, context: Context) -> Decis
         return Decision(found)
     head, _ = found
     reply: Record = {"title": head.title, "revision": head.revision}
-    if arguments.revision is not None and arguments.revision != head.revision:
-        return Decision(reply)
-    if arguments.revision is None:
+    if arguments.piece is not None:
+        pieces, following = _pieces(state, arguments.piece)
+        return Decision({**reply, "part": {"pieces": pieces}, "next": following})
+    if arguments.after is None:
         reply["rest"] = state.scene
-    if arguments.section == "elements":
-        batch, offset = _elements(state, arguments)
-        following: Value = {"section": "elements", "offset": offset}
-        if offset >= len(state.entries):
-            following = {"section": "pieces", "offset": 0} if state.files else None
-    else:
-        batch, following = _pieces(state, arguments.offset)
-    return Decision({**reply, "part": {arguments.section: batch}, "next": following})
+    elements, last = _elements(state, arguments)
+    following = None if last is None else {"after": list(last)}
+    if last is None and arguments.since is None and state.files:
+        following = {"piece": 0}
+    return Decision({**reply, "part": {"elements": elements}, "next": following})
 
 
-def _elements(state: CanvasState, arguments: ExportPart) -> tuple[list[Value], int]:
-    """Lowest first, and where the next part begins."""
+def _elements(state: CanvasState, arguments: ExportPart) -> tuple[list[Value], tuple[str, str] | None]:
+    """Lowest first, and the place behind which the next part begins; None behind the last."""
     order = state.in_order()
+    start = 0 if arguments.after is None else bisect_right(order, (arguments.after[0], arguments.after[1]))
     batch: list[Value] = []
-    room, offset = part_bytes_max, arguments.offset
-    while offset < len(order) and len(batch) < part_elements_max:
-        entry = state.entries[order[offset][1]]
-        if entry.is_live or arguments.includeDeleted:
-            room -= encoded_bytes(entry.element)
-            if batch and room < 0:
-                break
-            batch.append(entry.element)
-        offset += 1
-    return batch, offset
+    room, last = part_bytes_max, ("", "")
+    for at in range(start, len(order)):
+        entry = state.entries[order[at][1]]
+        is_wanted = entry.is_live or arguments.includeDeleted
+        if arguments.since is not None:
+            is_wanted = entry.revision > arguments.since
+        if not is_wanted:
+            continue
+        room -= encoded_bytes(entry.element)
+        if batch and (room < 0 or len(batch) == part_elements_max):
+            return batch, last
+        batch.append(entry.element)
+        last = order[at]
+    return batch, None
 
 
 def _pieces(state: CanvasState, offset: int) -> tuple[list[Value], Value]:
@@ -79,7 +84,7 @@ def _pieces(state: CanvasState, offset: int) -> tuple[list[Value], Value]:
             continue
         room -= encoded_bytes(piece)
         if batch and (room < 0 or len(batch) == part_elements_max):
-            return batch, {"section": "pieces", "offset": place}
+            return batch, {"piece": place}
         batch.append(piece)
     return batch, None
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -127,10 +128,11 @@ class CanvasState:
     scene: Record = field(default_factory=dict)
     _ids_by_row: dict[str, str] = field(default_factory=dict, compare=False)
     _order: list[tuple[str, str]] = field(default_factory=list, compare=False)
-    _order_is_stale: bool = field(default=False, compare=False)
+    _order_is_stale: bool = field(default=True, compare=False)
+    """Until somebody asks for the order; from then on it is kept, so that a write does not sort a large scene anew."""
 
     def in_order(self) -> list[tuple[str, str]]:
-        """(index, id) of every element, lowest first. Sorted again only after the order changed."""
+        """(index, id) of every element, lowest first. Not to be changed."""
         if self._order_is_stale:
             self._order = sorted((text(entry.element, "index"), id_) for id_, entry in self.entries.items())
             self._order_is_stale = False
@@ -168,8 +170,7 @@ class CanvasState:
     def _apply_element(self, row: str, value: Value) -> None:
         if value is None:
             gone = self._ids_by_row.pop(row, "")
-            self.entries.pop(gone, None)
-            self._order_is_stale = True
+            self._reorder(gone, self.entries.pop(gone, None), None)
             if self.arriving is not None:
                 self.arriving.gathered.drop(gone)
             return
@@ -177,10 +178,19 @@ class CanvasState:
         if self.arriving is not None:
             self.arriving.gathered.put(entry.element)
         id_ = text(entry.element, "id")
-        before = self.entries.get(id_)
-        self._order_is_stale |= before is None or before.element.get("index") != entry.element.get("index")
+        self._reorder(id_, self.entries.get(id_), entry)
         self._ids_by_row[row] = id_
         self.entries[id_] = entry
+
+    def _reorder(self, id_: str, before: Entry | None, after: Entry | None) -> None:
+        was = None if before is None else (text(before.element, "index"), id_)
+        now = None if after is None else (text(after.element, "index"), id_)
+        if self._order_is_stale or was == now:
+            return
+        if was is not None:
+            del self._order[bisect_left(self._order, was)]
+        if now is not None:
+            insort(self._order, now)
 
     def _apply_file(self, row: str, value: Value) -> None:
         if value is None:

@@ -72,16 +72,18 @@ def encoded_bytes(value: Value) -> int:
 
 @dataclass(slots=True)
 class Joined:
-    """Parts put together to a scene again."""
+    """Parts put together to a scene again. An element that comes once more takes the place of what came before."""
 
-    elements: list[Value] = field(default_factory=list)
+    elements: dict[str, Record] = field(default_factory=dict)
     files: dict[str, Value] = field(default_factory=dict)
     _texts: list[str] = field(default_factory=list)
     _meta: Record = field(default_factory=dict)
 
     def add(self, part: Record) -> None:
         elements, pieces = part.get("elements"), part.get("pieces")
-        self.elements += elements if isinstance(elements, list) else []
+        for element in elements if isinstance(elements, list) else []:
+            if isinstance(element, dict):
+                self.elements[str(element["id"])] = element
         for piece in pieces if isinstance(pieces, list) else []:
             if isinstance(piece, dict):
                 self._add_piece(piece)
@@ -95,16 +97,14 @@ class Joined:
             id_ = str(piece["id"])
             self.files[id_] = {**self._meta, "id": id_, "dataURL": "".join(self._texts)}
 
-    def scene(self, rest: Record) -> Record:
-        """The whole file."""
+    def scene(self, rest: Record, with_deleted: bool = False) -> Record:
+        """The whole file, lowest element first."""
+        kept = [one for one in self.elements.values() if with_deleted or one.get("isDeleted") is not True]
+        elements: list[Value] = [*sorted(kept, key=lambda one: (str(one["index"]), str(one["id"])))]
+        files: dict[str, Value] = self.files
         return {
-            "type": "excalidraw",
-            "version": 2,
-            "source": "nexus",
-            "elements": self.elements,
-            "appState": {"viewBackgroundColor": "#ffffff"},
-            **rest,
-            "files": self.files,
+            "type": "excalidraw", "version": 2, "source": "nexus", "elements": elements,
+            "appState": {"viewBackgroundColor": "#ffffff"}, **rest, "files": files,
         }
 
 

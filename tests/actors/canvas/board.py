@@ -111,8 +111,8 @@ class Board:
                 rest = cast(Record, reply["rest"])
             joined.add(cast(Record, reply["part"]))
             if reply["next"] is None:
-                return joined.scene(rest)
-            body = {**options, "revision": reply["revision"], **cast(Record, reply["next"])}
+                return joined.scene(rest, with_deleted=options.get("includeDeleted") is True)
+            body = {**options, **cast(Record, reply["next"])}
 
     def write(self, verb: str, principal: Principal = EDITOR, **arguments: Value) -> Record:
         self.bench.clock.advance(1_000)
