@@ -10,7 +10,7 @@ Invariants:
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, cast
 
 import msgpack
@@ -104,22 +104,37 @@ def unpack_row(data: bytes) -> Value:
 
 
 def _check(value: Value, depth: int) -> None:
+    """Most values of most rows are text, so those are told first and without a call of their own."""
     if depth > value_depth_max:
         raise Unencodable("the value is nested too deeply")
+    items: Iterable[Value]
+    match value:
+        case list():
+            items = value
+        case dict():
+            for key in value:
+                if not isinstance(key, str):
+                    raise Unencodable("a key is not text")
+            items = value.values()
+        case _:
+            _check_scalar(value)
+            return
+    for item in items:
+        if type(item) is str or item is None:
+            continue
+        if isinstance(item, list | dict):
+            _check(item, depth + 1)
+        else:
+            _check_scalar(item)
+
+
+def _check_scalar(value: Value) -> None:
     match value:
         case None | bool() | float() | str() | bytes():
             return
         case int():
             if not -(1 << 63) <= value < 1 << 64:
                 raise Unencodable("an integer does not fit 64 bits")
-        case list():
-            for item in value:
-                _check(item, depth + 1)
-        case dict():
-            for key, item in value.items():
-                if not isinstance(key, str):
-                    raise Unencodable("a key is not text")
-                _check(item, depth + 1)
         case _:
             raise Unencodable("the value is not plain data")
 

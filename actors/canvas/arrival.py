@@ -125,6 +125,8 @@ class Part:
     files: list[str]
     seen: int
     """How many elements of the scene it brought, kept or not."""
+    deleted: int
+    """How many of those kept are deleted elements."""
     repaired: int
     left_out: int
     listed: list[Record]

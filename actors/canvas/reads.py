@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
@@ -74,12 +75,14 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
 
 
 def _extent(state: CanvasState) -> Value:
-    boxes = [entry.box for entry in state.entries.values() if entry.is_live]
-    if not boxes:
-        return None
-    left, top = min(box.left for box in boxes), min(box.top for box in boxes)
-    width = max(box.right for box in boxes) - left
-    return {"x": left, "y": top, "width": width, "height": max(box.bottom for box in boxes) - top}
+    left = top = math.inf
+    right = bottom = -math.inf
+    for entry in state.entries.values():
+        if entry.is_live:
+            box = entry.box
+            left, top = min(left, box.left), min(top, box.top)
+            right, bottom = max(right, box.right), max(bottom, box.bottom)
+    return None if left > right else {"x": left, "y": top, "width": right - left, "height": bottom - top}
 
 
 def _labels(state: CanvasState) -> tuple[list[Value], bool]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from actors.canvas import fractional
-from actors.canvas.element import fields_of, mended, problem_of
+from actors.canvas.element import fields_of, mended, problem_of_mended
 from actors.canvas.geometry import POINT_BASED, as_point, number, points_of, size_of, text
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, fault_of, is_number
@@ -101,7 +101,7 @@ def _read_element(read: PartRead, position: int, raw: Value) -> None:
         raise Rejected("id_taken", f"Two elements of the scene have the same id; the second is elements.{position}.")
     index = _index(read, raw.get("index"))
     element, replaced = mended(_prepared({**raw, "id": id_, "index": index}, read.before.import_id))
-    problem = problem_of(element)
+    problem = problem_of_mended(element)
     if problem is not None:
         why = f"its field {problem.field} {problem.text}" if problem.field else problem.text
         read.left_out.append({"position": position, "id": id_, "why": why})
@@ -130,8 +130,9 @@ def _index(read: PartRead, given: Value) -> str:
 def _prepared(raw: Record, import_id: str) -> Record:
     """The element with what only its type can tell: points from its first, sizes from points, original text."""
     element: Record = {name: value for name, value in raw.items() if name not in _LEGACY}
-    element.setdefault("seed", derived_number(import_id, f"seed/{text(element, 'id')}"))
-    element.setdefault("versionNonce", derived_number(import_id, f"nonce/{text(element, 'id')}"))
+    for name, label in (("seed", "seed"), ("versionNonce", "nonce")):
+        if name not in element:
+            element[name] = derived_number(import_id, f"{label}/{text(element, 'id')}")
     version = element.get("version")
     if is_number(version) and version > _VERSION_TAKEN_MAX:
         element.pop("version")  # it must have room to rise

@@ -69,7 +69,7 @@ def step(state: CanvasState, arriving: Arriving, context: Context) -> list[Effec
             case Phase.UNPACKING:
                 return _unpack(state, arriving, context)
             case Phase.OPENING:
-                return _open(state, arriving, context)
+                return _open(arriving, context)
             case Phase.CLEARING:
                 return _clear(state, arriving, context)
             case _:
@@ -125,8 +125,8 @@ def raw_rows(parts: Iterator[Record]) -> Iterator[Effect]:
 
 def digest_of(part: Record) -> str:
     """Tells a repeated part from another one of the same number."""
-    said = repr([part.get("elements"), part.get("pieces")])
-    return hashlib.blake2b(said.encode(errors="replace"), digest_size=16).hexdigest()
+    said = _written({name: part.get(name) or [] for name in ("elements", "pieces")})
+    return hashlib.blake2b(said, digest_size=16).hexdigest()
 
 
 def _before(state: CanvasState, arriving: Arriving) -> Before:
@@ -159,6 +159,7 @@ def _row_of(arriving: Arriving, part: Record, read: PartRead) -> Part:
         ids=list(read.elements),
         files=list(read.files),
         seen=read.seen,
+        deleted=sum(element["isDeleted"] is True for element in read.elements.values()),
         repaired=read.repaired,
         left_out=len(read.left_out),
         listed=read.left_out[: max(room, 0)],
@@ -201,14 +202,14 @@ def _mend(arriving: Arriving, context: Context) -> list[Effect]:
     return [*effects, *going_on(following.after(Event.PASSED) if done.cursor >= end else following, context)]
 
 
-def _open(state: CanvasState, arriving: Arriving, context: Context) -> list[Effect]:
+def _open(arriving: Arriving, context: Context) -> list[Effect]:
     facts = arriving.facts
-    live = sum(entry.is_live for entry in state.entries.values())
+    deleted = sum(part.deleted for part in arriving.parts)
     answer = Answer(facts.waiting, {**opened(context), **arriving.report()})
     gone = [Delete(part_row(number)) for number in reversed(range(len(arriving.parts)))]
     return [
         *(Delete(ARRIVING), *gone),
-        *opening(context, facts.founding, live, len(state.entries) - live),
+        *opening(context, facts.founding, len(arriving.gathered.order) - deleted, deleted),
         answer,
     ]
 
@@ -237,7 +238,7 @@ def _written(part: Record) -> bytes:
     try:
         return orjson.dumps(part)
     except (TypeError, ValueError):  # a number beyond 64 bits, half a character: kept until it is left out
-        return json.dumps(part).encode()
+        return json.dumps(part, default=repr).encode()
 
 
 def _read(raw: bytes) -> Record:

@@ -103,8 +103,13 @@ class Joined:
         elements: list[Value] = [*sorted(kept, key=lambda one: (str(one["index"]), str(one["id"])))]
         files: dict[str, Value] = self.files
         return {
-            "type": "excalidraw", "version": 2, "source": "nexus", "elements": elements,
-            "appState": {"viewBackgroundColor": "#ffffff"}, **rest, "files": files,
+            "type": "excalidraw",
+            "version": 2,
+            "source": "nexus",
+            "elements": elements,
+            "appState": {"viewBackgroundColor": "#ffffff"},
+            **rest,
+            "files": files,
         }
 
 
