@@ -13,7 +13,7 @@ from actors.host import Host, Place
 from actors.owner import Executor
 from bus.clock import Clock
 from bus.envelope import Acknowledgement, Envelope, LinkClass, Welcome
-from bus.journal import GroupWriter, Journal
+from bus.journal import GroupWriter, Journal, newest_record_ms
 from bus.link import Identity, LinkClient, LinkServer
 from bus.store import Store
 from bus.wire import Scheduler, Wire
@@ -66,7 +66,9 @@ def start_host(
         scheduler=around.scheduler,
         executor=around.executor,
     )
-    journal = make_journal(GroupWriter(around.store, around.place.shard, host.group_stored, disk_broke))
+    around.clock.not_before(newest_record_ms(around.store))
+    writer = GroupWriter(around.store, around.place.shard, host.group_stored, disk_broke)
+    journal = make_journal(writer)
     incarnation = around.clock.new_id()
     server = LinkServer(
         around.wire,
@@ -79,7 +81,7 @@ def start_host(
         nonce=around.nonce,
         received=host.received,
     )
-    host.attach(journal, server.send)
+    host.attach(journal, writer.retention, server.send)
     others = [shard for shard in range(around.place.shards) if shard != around.place.shard]
     links = [_link_to(shard, around, host, incarnation) for shard in others]
     return RunningHost(host, journal, server, links)

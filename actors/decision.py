@@ -27,6 +27,7 @@ class PrincipalKind(StrEnum):
     AGENT = "agent"
     PERSON = "person"
     OWNER = "owner"
+    TIMER = "timer"
     GATEWAY = "gateway"
 
 
@@ -51,7 +52,7 @@ class Principal:
                 return self.agent_id
             case PrincipalKind.OWNER:
                 return str(self.owner)
-            case PrincipalKind.PERSON | PrincipalKind.GATEWAY:
+            case PrincipalKind.PERSON | PrincipalKind.GATEWAY | PrincipalKind.TIMER:
                 return self.kind.value
 
 
@@ -73,6 +74,8 @@ class Context:
     """The call's or message's id: stable when it is decided again after a crash."""
     address: Address
     """The owner's own address."""
+    source: tuple[int, int] | None = None
+    """For a parcel: the shard that sent it and the sequence of its commit there - a projection's cursor."""
 
     def new_id(self, label: str = "") -> str:
         """A time-ordered id, the same whenever this call is decided with the same label in this millisecond."""
@@ -124,7 +127,28 @@ class Answer:
     reply: Record | Refusal
 
 
-Effect: TypeAlias = Put | Delete | Event | Send | Answer
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Send oneself `verb` with `body` at `due_ms`, once in effect; a timer of the same name is replaced.
+
+    It may come late (a host that was down), never early. The handler is sent by principal TIMER.
+    """
+
+    name: str
+    """At most 200 bytes in UTF-8."""
+    due_ms: int
+    verb: str
+    body: Record
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer:
+    """No effect if there is no such timer."""
+
+    name: str
+
+
+Effect: TypeAlias = Put | Delete | Event | Send | Answer | SetTimer | CancelTimer
 RowEffect: TypeAlias = Put | Delete
 
 
@@ -149,8 +173,12 @@ class Verb(Generic[State]):
     """Decides from rows named `head` or `head/...` alone, so a large owner need not be loaded (canvas 5)."""
 
 
+Upgrade: TypeAlias = Callable[[str, Value], Value]
+"""Brings the value of a row one record version further: (row, value) -> value. Pure."""
+
+
 class Rules(Protocol[State]):
-    """One kind of owner. `actors/roster.py` maps its kind to an instance."""
+    """One kind of owner; `actors/roster.py` maps its kind to an instance. Kinds inherit what they leave alone."""
 
     @property
     def kind(self) -> str: ...
@@ -159,6 +187,21 @@ class Rules(Protocol[State]):
     def verbs(self) -> Mapping[str, Verb[State]]:
         """A verb that is absent is a defect of the sender."""
         ...
+
+    @property
+    def record_version(self) -> int:
+        """The version in which rows are written now, from 1; one more whenever a row's meaning changes."""
+        return 1
+
+    @property
+    def upgrades(self) -> Mapping[int, Upgrade]:
+        """For each older version, the step to the next one. Rows are upgraded when they are read."""
+        return {}
+
+    @property
+    def follows(self) -> frozenset[str]:
+        """For a projection: the types of events that it is sent as `events_happened`, by outbox."""
+        return frozenset()
 
     def new_state(self) -> State:
         """The state of an owner that has no rows."""

@@ -9,16 +9,29 @@ from bus.journal import Handled
 
 
 @dataclass(frozen=True, slots=True)
+class DueTimer:
+    """Which timer is due; what it sends is a row of its owner."""
+
+    name: str
+    due_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
+    """One message to one owner. Exactly one of `is_call`, `handled` and `timer` says what it is."""
+
     message: Message
     principal: Principal
     id: str
-    """The call id, or the parcel's message id: stable over repeats."""
+    """The call id, or the parcel's or timer's message id: stable over repeats."""
     origin_call: str
     """The call that led to it, for the event log."""
-    is_call: bool
+    is_call: bool = False
     """Somebody waits for a reply under `id`."""
+    keeps_answer: bool = False
+    """The answer is kept also when it had no effects: the caller gave an idempotency key."""
     handled: Handled | None = None
     """For a parcel: the mark to advance with its effect."""
+    timer: DueTimer | None = None
     gives_up: bool = False
-    """The parcel failed too often: it becomes a dead letter instead of being decided."""
+    """The parcel or timer failed too often: it becomes a dead letter instead of being decided."""

@@ -7,20 +7,20 @@ Envelope in -> already answered? say the same -> the owner decides -> its effect
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import structlog
 
-from actors.decision import Answer, Context, Decision, Delete, Event, Put, Send, Verb
-from actors.delivery import Delivery
+from actors.commits import CommitBuilder, dead_letter, reply_of
+from actors.decision import Context, Decision, Delete, Event, Message, Put, Verb
+from actors.delivery import Delivery, DueTimer
 from actors.owner import Owner
-from bus.address import Address
 from bus.clock import Clock
-from bus.codec import CorruptRow, pack_row, unpack_row
+from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Reply
-from bus.journal import Commit, Journal, Outgoing
-from bus.store import Store, answer_key, dead_letter_key, state_key
+from bus.journal import Commit, Journal
+from bus.store import Store, answer_key, timer_key
 from bus.value import Record
 from tools.errors import Code, Refusal
 
@@ -34,8 +34,12 @@ class Desk(Protocol):
     store: Store
     journal: Journal
     clock: Clock
+    commits: CommitBuilder
 
-    def shard_of(self, address: Address) -> int: ...
+    @property
+    def answers_floor(self) -> str:
+        """Calls with this id or an older one are never decided: their answers may be gone."""
+        ...
 
     def next_incarnation(self) -> int: ...
 
@@ -43,12 +47,12 @@ class Desk(Protocol):
         """Answer the call now. From any thread."""
         ...
 
-    def parcel_submitted(self, delivery: Delivery) -> None:
+    def submitted(self, delivery: Delivery) -> None:
         """The effect of a parcel is with the journal: the next of its stream may be decided. From any thread."""
         ...
 
-    def parcel_failed(self, delivery: Delivery, is_defect: bool) -> None:
-        """The parcel must come again: deciding it went wrong (a defect), or its effect was not stored.
+    def failed(self, delivery: Delivery, is_defect: bool) -> None:
+        """A parcel or timer must come again: deciding it went wrong (a defect), or its effect was not stored.
 
         From any thread.
         """
@@ -65,8 +69,7 @@ def execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     try:
         _execute(owner, delivery, desk)
     except CorruptRow:
-        _log.exception("state_corrupt", owner=str(owner.address))
-        _went_wrong(owner, delivery, desk)
+        _quarantine(owner, delivery, desk)
     except Exception:  # noqa: BLE001 - a defect in one decision must not end the host; it is logged and answered
         _log.exception("decision_failed", owner=str(owner.address), verb=delivery.message.verb)
         _went_wrong(owner, delivery, desk)
@@ -77,35 +80,54 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
         desk.journal.flush()
         owner.forget(desk.next_incarnation())
     if delivery.gives_up:
-        event = Event("message.dead", {"verb": delivery.message.verb, "message": delivery.id})
-        _submit(owner, delivery, desk, Decision(None, (event,)), dead_letter=True)
+        _bury(owner, delivery, desk)
+        return
+    if owner.is_quarantined:
+        _refuse_quarantined(owner, delivery, desk)
         return
     known = _already_answered(delivery, desk)
     if known is not None:
         if isinstance(known, Reply):
             desk.reply(known)
         return
-    verb = _permitted_verb(owner, delivery)
-    state = owner.load(desk.store, verb.head_only)
-    context = Context(desk.clock.now_ms(), delivery.principal, delivery.id, owner.address)
-    decision = verb.decide(state, delivery.message, context)
-    if decision.effects and not owner.is_whole:
+    if delivery.timer is not None:
         owner.load(desk.store, head_only=False)
-    _submit(owner, delivery, desk, decision)
+        timer = owner.timers.get(delivery.timer.name)
+        if timer is None or timer.due_ms != delivery.timer.due_ms:
+            _drop_old_timer(owner, delivery, delivery.timer, desk)
+            return
+        delivery = replace(delivery, message=Message(timer.verb, timer.body))
+    _decide(owner, delivery, desk)
 
 
 def _already_answered(delivery: Delivery, desk: Desk) -> Reply | _Open | None:
+    """The three states of a call id: running (open), answered, or too old to know."""
     if not delivery.is_call:
         return None
     stored = desk.store.get(answer_key(delivery.id))
     if stored is None:
-        return None
-    answer = unpack_row(stored)
+        return reply_of(delivery.id, _UNKNOWN) if delivery.id <= desk.answers_floor else None
+    try:
+        answer = unpack_row(stored)
+    except CorruptRow:
+        return reply_of(delivery.id, _UNKNOWN)
     assert isinstance(answer, dict)
     if "open" in answer:
         return _Open()
     ok, error = answer.get("ok"), answer.get("error")
     return Reply(delivery.id, ok if isinstance(ok, dict) else None, error if isinstance(error, dict) else None)
+
+
+def _decide(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
+    verb = _permitted_verb(owner, delivery)
+    state = owner.load(desk.store, verb.head_only)
+    handled = delivery.handled
+    source = None if handled is None else (handled.source, handled.mark.sequence)
+    context = Context(desk.clock.now_ms(), delivery.principal, delivery.id, owner.address, source)
+    decision = verb.decide(state, delivery.message, context)
+    if decision.effects and not owner.is_whole:
+        owner.load(desk.store, head_only=False)
+    _submit(owner, delivery, desk, decision)
 
 
 def _permitted_verb(owner: Owner[State], delivery: Delivery) -> Verb[State]:
@@ -115,74 +137,51 @@ def _permitted_verb(owner: Owner[State], delivery: Delivery) -> Verb[State]:
     return verb
 
 
-def _submit(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decision, dead_letter: bool = False) -> None:
+def _submit(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decision) -> None:
     """Encode everything, then apply, then hand to the journal: a bad value fails before anything changed."""
-    commit = _commit_of(owner, delivery, desk, decision)
-    if dead_letter:
-        commit.rows.append(_dead_letter(delivery, owner.address))
+    commit = desk.commits.build(owner, delivery, decision, desk.clock.now_ms())
     if not commit.writes_anything and not owner.has_uncommitted:
         for reply in commit.replies:
             desk.reply(reply)
         return
-    rows = [effect for effect in decision.effects if isinstance(effect, (Put, Delete))]
-    if rows:
-        state = owner.load(desk.store, head_only=False)
-        owner.is_spoiled = True  # until every effect is in: a half applied state must not be used
-        for effect in rows:
-            owner.rules.apply(state, effect)
-        owner.is_spoiled = False
+    _apply(owner, delivery, desk, decision)
+    _hand_in(owner, delivery, desk, commit)
+
+
+def _apply(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decision) -> None:
+    owner.is_spoiled = True  # until every effect is in: a half applied state must not be used
+    for effect in decision.effects:
+        if isinstance(effect, Put | Delete):
+            owner.rules.apply(owner.load(desk.store, head_only=False), effect)
+    owner.change_timers(delivery, decision)
+    owner.is_spoiled = False
+
+
+def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit) -> None:
+    commit.released = _settles(owner)
+    commit.failed = _gives_back(owner, delivery, desk)
+    commit.timer = delivery.timer
     owner.submitted += 1
     desk.journal.submit(commit)
     if delivery.handled is not None:
-        desk.parcel_submitted(delivery)
+        desk.submitted(delivery)
 
 
-def _commit_of(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decision) -> Commit:
-    commit = Commit(
-        owner=owner.address,
-        incarnation=owner.incarnation,
-        call_id=delivery.origin_call,
-        by=delivery.principal.label(),
-        at_ms=desk.clock.now_ms(),
-        handled=delivery.handled,
-        released=_settles(owner),
-        failed=_gives_back(owner, delivery, desk),
-    )
-    for effect in decision.effects:
-        match effect:
-            case Put(row, value):
-                commit.rows.append((state_key(owner.address, row), pack_row(value)))
-            case Delete(row):
-                commit.rows.append((state_key(owner.address, row), None))
-            case Event(kind, data):
-                pack_row(data)
-                commit.events.append((kind, data))
-            case Send(to, verb, body, before_reply):
-                pack_row(body)
-                commit.outgoing.append(Outgoing(desk.shard_of(to), to, verb, body, before_reply))
-            case Answer(call_id, reply):
-                _answer(commit, call_id, reply, is_kept=True)
-    if delivery.is_call:
-        if decision.reply is None:
-            commit.rows.append((answer_key(delivery.id), pack_row({"open": True})))
-        else:
-            _answer(commit, delivery.id, decision.reply, is_kept=bool(decision.effects))
-    return commit
+def _bury(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
+    """What nobody could decide is put aside, so that what waits behind it goes on. The owner is not loaded."""
+    event = Event("message.dead", {"verb": delivery.message.verb, "message": delivery.id})
+    commit = desk.commits.build(owner, delivery, Decision(None, (event,)), desk.clock.now_ms())
+    letter = dead_letter(delivery, owner.address)
+    if letter is not None:
+        commit.rows.append(letter)
+    _hand_in(owner, delivery, desk, commit)
 
 
-def _answer(commit: Commit, call_id: str, answer: Record | Refusal, is_kept: bool) -> None:
-    """Only answers of calls that had effects are kept; a read may simply be decided again."""
-    reply = reply_of(call_id, answer)
-    if is_kept:
-        kept: Record = {"ok": reply.ok} if reply.ok is not None else {"error": reply.error}
-        commit.rows.append((answer_key(call_id), pack_row(kept)))
-    commit.replies.append(reply)
-
-
-def reply_of(call_id: str, answer: Record | Refusal) -> Reply:
-    if isinstance(answer, Refusal):
-        return Reply(call_id, None, answer.to_record())
-    return Reply(call_id, answer, None)
+def _drop_old_timer(owner: Owner[State], delivery: Delivery, timer: DueTimer, desk: Desk) -> None:
+    """It was set anew or cancelled meanwhile: only its index row is left."""
+    commit = Commit(owner.address, owner.incarnation, delivery.id, delivery.principal.label(), desk.clock.now_ms())
+    commit.rows.append((timer_key(timer.due_ms, owner.address, timer.name), None))
+    _hand_in(owner, delivery, desk, commit)
 
 
 def _settles(owner: Owner[State]) -> Callable[[], None]:
@@ -198,8 +197,8 @@ def _gives_back(owner: Owner[State], delivery: Delivery, desk: Desk) -> Callable
         owner.settled += 1
         if delivery.is_call:
             desk.reply(reply_of(delivery.id, _STORAGE_FULL if is_full else _NOT_STORED))
-        if delivery.handled is not None:
-            desk.parcel_failed(delivery, is_defect=False)
+        else:
+            desk.failed(delivery, is_defect=False)
 
     return failed
 
@@ -210,22 +209,39 @@ _STORAGE_FULL = Refusal(
 _NOT_STORED = Refusal(
     Code.UNAVAILABLE, "The change could not be stored and was not made. Try again in a moment.", retryable=True
 )
-
-
-def _dead_letter(delivery: Delivery, owner: Address) -> tuple[bytes, bytes]:
-    assert delivery.handled is not None
-    letter: Record = {"to": str(owner), "verb": delivery.message.verb, "body": delivery.message.body}
-    letter |= {"message": delivery.id, "from": delivery.principal.label(), "call": delivery.origin_call}
-    return dead_letter_key(delivery.handled.source, delivery.handled.mark), pack_row(letter)
+_UNKNOWN = Refusal(
+    Code.OUTCOME_UNKNOWN,
+    "This call was made too long ago to know whether it took effect. Look at the present state before you try again.",
+)
 
 
 def _went_wrong(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     """Nothing of the decision was submitted. The state is loaded again; the caller hears an incident id only."""
     owner.is_spoiled = True
     if delivery.is_call:
-        incident = desk.clock.new_id()
-        _log.error("incident", incident=incident, owner=str(owner.address), call=delivery.id)
         message = "NEXUS made a mistake and changed nothing. Report the incident to the person who runs NEXUS."
-        desk.reply(reply_of(delivery.id, Refusal(Code.INTERNAL, message, details={"incidentId": incident})))
-    if delivery.handled is not None:
-        desk.parcel_failed(delivery, is_defect=True)
+        desk.reply(reply_of(delivery.id, Refusal(Code.INTERNAL, message, details=_incident(owner, delivery, desk))))
+    else:
+        desk.failed(delivery, is_defect=True)
+
+
+def _quarantine(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
+    """A stored row fails its checksum: this owner stops until it is loaded anew; everybody else goes on."""
+    _log.exception("owner_quarantined", owner=str(owner.address))
+    owner.is_quarantined = True
+    _refuse_quarantined(owner, delivery, desk)
+
+
+def _refuse_quarantined(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
+    if delivery.is_call:
+        message = "What is stored of this is damaged, and it is out of use until the person has mended it."
+        details = _incident(owner, delivery, desk)
+        desk.reply(reply_of(delivery.id, Refusal(Code.UNAVAILABLE, message, retryable=True, details=details)))
+    else:
+        _bury(owner, delivery, desk)
+
+
+def _incident(owner: Owner[State], delivery: Delivery, desk: Desk) -> Record:
+    incident = desk.clock.new_id()
+    _log.error("incident", incident=incident, owner=str(owner.address), call=delivery.id)
+    return {"incidentId": incident}

@@ -2,7 +2,8 @@
 
 Invariants:
 - The loop thread alone delivers to owners, keeps the table of owners, waiting callers and streams, and sends.
-- A call id is given to its owner once while somebody waits for it; repeats join the wait and hear the same answer.
+- A call id is given to its owner once until its answer, or that it was left open, is on disk; repeats join the wait
+  and hear the same answer. So what is decided and not stored yet is never decided again.
 - A reply whose decision sent messages marked `before_reply` waits, bounded, until their receivers have committed.
 - An owner is dropped from memory only on the loop thread, when it is idle: then nothing can be on its way to it.
 
@@ -21,21 +22,24 @@ from typing import Any
 
 import structlog
 
+from actors.commits import CommitBuilder, reply_of
 from actors.decision import Message, Principal, PrincipalKind, RowEffect, Rules, Verb
-from actors.delivery import Delivery
-from actors.execute import execute, reply_of
+from actors.delivery import Delivery, DueTimer
+from actors.execute import execute
 from actors.inbound import Inbound
 from actors.inspect import Inspector
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
 from actors.principal import StaleStamp, principal_of
-from bus.address import Address
+from actors.timers import Timers
+from bus.address import Address, projection
 from bus.clock import Clock
 from bus.codec import Unencodable, unpack_row
 from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Mark, Parcel, Reply
 from bus.journal import Commit, Handled, Journal, mark_from
 from bus.limits import inspection_wait_ms_max, owner_idle_ms, owner_sweep_ms
 from bus.link import Peer
+from bus.retention import Retention
 from bus.store import Store, mark_key
 from bus.wire import Scheduler
 from tools.errors import Code, Refusal
@@ -49,6 +53,16 @@ class Place:
 
     shard: int
     shards: int
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Who waits for a call."""
+
+    peers: list[Peer]
+    deadline_ms: int
+    is_open: bool = False
+    """It was left open and that is on disk: nothing in memory depends on this entry any more."""
 
 
 class Host:
@@ -72,20 +86,24 @@ class Host:
         self._executor = executor
         self._incarnations = itertools.count(1)
         self._owners: dict[Address, Owner[Any]] = {}
-        self._waiting: dict[str, list[Peer]] = {}
+        self._waiting: dict[str, _Waiting] = {}
         self._inbound: dict[int, Inbound] = {}
         self._sources: dict[int, Peer] = {}
         self._from_threads: deque[Callable[[], None]] = deque()
         self._wake_is_due = False
+        self.commits = CommitBuilder(self.shard_of, _followers(roster))
+        self.timers = Timers(store, clock, scheduler, self._give_timer)
         self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel)
         self.inspector = Inspector(place.shard, store, self._live, self._counts)
 
-    def attach(self, journal: Journal, send: Callable[[Peer, Envelope], None]) -> None:
-        """Begin: take up again the messages that were not handled when the shard last ended."""
+    def attach(self, journal: Journal, retention: Retention, send: Callable[[Peer, Envelope], None]) -> None:
+        """Begin: take up again the messages and timers that were not handled when the shard last ended."""
         self.journal = journal
+        self._retention = retention
         self._send = send
         self.outbox.attach(journal)
         self.outbox.resume_local()
+        self.timers.start()
         self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)
 
     # What arrives, on the loop thread.
@@ -104,10 +122,11 @@ class Host:
     def _call(self, peer: Peer, call: Call) -> None:
         waiting = self._waiting.get(call.call_id)
         if waiting is not None:
-            if peer not in waiting:
-                waiting.append(peer)
+            if peer not in waiting.peers:
+                waiting.peers.append(peer)
+            waiting.deadline_ms = max(waiting.deadline_ms, call.deadline_ms)
             return
-        self._waiting[call.call_id] = [peer]
+        self._waiting[call.call_id] = _Waiting([peer], call.deadline_ms)
         now_ms = self.clock.now_ms()
         if call.deadline_ms < now_ms:
             self._send_reply(reply_of(call.call_id, _TOO_LATE))
@@ -124,7 +143,9 @@ class Host:
         if call.to.kind == "host":
             self._inspect(call, principal)
             return
-        delivery = Delivery(Message(call.verb, call.body), principal, call.call_id, call.call_id, is_call=True)
+        keeps = call.stamp is not None and call.stamp.get("keep") is True
+        message = Message(call.verb, call.body)
+        delivery = Delivery(message, principal, call.call_id, call.call_id, is_call=True, keeps_answer=keeps)
         self._deliver(call.to, delivery)
 
     def _inspect(self, call: Call, principal: Principal) -> None:
@@ -153,8 +174,17 @@ class Host:
     def _give(self, parcel: Parcel, handled: Handled, gives_up: bool) -> None:
         principal = Principal(PrincipalKind.OWNER, owner=parcel.sender)
         message = Message(parcel.verb, parcel.body)
-        delivery = Delivery(message, principal, parcel.message_id, parcel.origin_call, False, handled, gives_up)
+        delivery = Delivery(
+            message, principal, parcel.message_id, parcel.origin_call, handled=handled, gives_up=gives_up
+        )
         self._deliver(parcel.to, delivery)
+
+    def _give_timer(self, owner: Address, name: str, due_ms: int, gives_up: bool) -> None:
+        message_id = f"timer:{owner}:{name}:{due_ms}"
+        principal = Principal(PrincipalKind.TIMER, owner=owner)
+        timer = DueTimer(name, due_ms)
+        message = Message(f"timer {name}", {})
+        self._deliver(owner, Delivery(message, principal, message_id, message_id, timer=timer, gives_up=gives_up))
 
     def _deliver(self, to: Address, delivery: Delivery) -> None:
         owner = self._owners.get(to)
@@ -179,17 +209,25 @@ class Host:
     def reply(self, reply: Reply) -> None:
         self._from_thread(lambda: self._send_reply(reply))
 
-    def parcel_submitted(self, delivery: Delivery) -> None:
+    @property
+    def answers_floor(self) -> str:
+        return self._retention.floor
+
+    def submitted(self, delivery: Delivery) -> None:
         handled = delivery.handled
         if handled is not None:
             self._from_thread(lambda: self._inbound[handled.source].submitted(handled))
 
-    def parcel_failed(self, delivery: Delivery, is_defect: bool) -> None:
-        handled = delivery.handled
-        if handled is not None:
-            inbound = self._inbound[handled.source]
-            tell = inbound.undecided if is_defect else inbound.not_stored
-            self._from_thread(lambda: tell(handled))
+    def failed(self, delivery: Delivery, is_defect: bool) -> None:
+        self._from_thread(lambda: self._failed(delivery, is_defect))
+
+    def _failed(self, delivery: Delivery, is_defect: bool) -> None:
+        if delivery.handled is not None:
+            inbound = self._inbound[delivery.handled.source]
+            (inbound.undecided if is_defect else inbound.not_stored)(delivery.handled)
+        elif delivery.timer is not None and delivery.principal.owner is not None:
+            timer = delivery.timer
+            self.timers.failed(delivery.principal.owner, timer.name, timer.due_ms, is_defect)
 
     def group_stored(self, commits: Sequence[Commit]) -> None:
         """Called by the journal's writer for each durable group."""
@@ -216,7 +254,13 @@ class Host:
         """After a group is on disk: replies, messages, acknowledgements and events leave, in that order a commit."""
         marks: dict[int, Mark] = {}
         for commit in commits:
+            if commit.opened is not None and (waiting := self._waiting.get(commit.opened)) is not None:
+                waiting.is_open = True
             self.outbox.leave(commit)
+            if commit.timer is not None:
+                self.timers.settled(commit.owner, commit.timer.name, commit.timer.due_ms)
+            if commit.timer_due_ms is not None:
+                self.timers.set_for(commit.timer_due_ms)
             if commit.handled is not None:
                 self._inbound[commit.handled.source].stored(commit.handled)
                 marks[commit.handled.source] = commit.handled.mark
@@ -232,7 +276,8 @@ class Host:
             self._send(peer, Acknowledgement(self.place.shard, mark))
 
     def _send_reply(self, reply: Reply) -> None:
-        for peer in self._waiting.pop(reply.call_id, ()):
+        waiting = self._waiting.pop(reply.call_id, None)
+        for peer in waiting.peers if waiting is not None else ():
             try:
                 self._send(peer, reply)
             except Unencodable:
@@ -242,8 +287,11 @@ class Host:
     # Housekeeping.
 
     def _sweep(self) -> None:
-        """Passivate owners that nobody used for a while; their state is on disk and nowhere else needed."""
-        oldest = self.clock.now_ms() - owner_idle_ms
+        """Passivate owners that nobody used for a while, and forget open calls that nobody waits for any more."""
+        now_ms = self.clock.now_ms()
+        for call_id in [i for i, w in self._waiting.items() if w.is_open and w.deadline_ms < now_ms]:
+            del self._waiting[call_id]
+        oldest = now_ms - owner_idle_ms
         for address in [a for a, owner in self._owners.items() if owner.last_used_ms < oldest and owner.is_idle]:
             del self._owners[address]
         self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)
@@ -259,7 +307,16 @@ class Host:
         }
 
 
-class _Nobody:
+def _followers(roster: Mapping[str, Rules[Any]]) -> Mapping[str, tuple[Address, ...]]:
+    """For each type of event, the projections that follow it. A projection is the one owner of its kind."""
+    followers: dict[str, tuple[Address, ...]] = {}
+    for rules in roster.values():
+        for kind in rules.follows:
+            followers[kind] = (*followers.get(kind, ()), projection(rules.kind))
+    return followers
+
+
+class _Nobody(Rules[None]):
     """The rules of a kind that does not exist: every verb is a defect of its sender, every parcel a dead letter."""
 
     kind = "nobody"

@@ -15,21 +15,34 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import pykka
 from pykka._envelope import Envelope  # pykka 4.5 does not export what its own inbox protocol takes
 
-from actors.decision import Put, Rules
+from actors.decision import CancelTimer, Decision, Put, Rules, SetTimer
 from actors.delivery import Delivery
 from bus.address import Address
-from bus.codec import unpack_row
+from bus.codec import CorruptRow, unpack_row, unpack_versioned
 from bus.store import Store, row_of, state_prefix
+from bus.value import Record, Value
 
 State = TypeVar("State")
 MESSAGES_A_TURN_MAX = 64
+TIMER_ROWS = "~timer/"
+"""Rows of the host about its owner: rules never see them."""
 HEAD = "head"
 """Rows named `head` or `head/...` suffice for verbs that declare `head_only`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTimer:
+    """What a timer sends, and when."""
+
+    due_ms: int
+    verb: str
+    body: Record
 
 
 class Executor(Protocol):
@@ -83,6 +96,9 @@ class Owner(pykka.Actor, Generic[State]):
         self.is_spoiled = False
         """The state is not what is on disk (a commit failed, an effect could not be applied): it must be loaded again,
         once everything that was submitted before is settled."""
+        self.is_quarantined = False
+        """A stored row is damaged: nothing is decided until the owner is loaded anew."""
+        self.timers: dict[str, StoredTimer] = {}
         self.submitted = 0
         self.settled = 0
         self.last_used_ms = 0
@@ -120,19 +136,44 @@ class Owner(pykka.Actor, Generic[State]):
             return self.state
         prefix = state_prefix(self.address)
         state = self.rules.new_state()
+        timers: dict[str, StoredTimer] = {}
         for key, value in store.scan(prefix + HEAD.encode() if head_only else prefix):
             row = row_of(key)
-            if not head_only or row == HEAD or row.startswith(f"{HEAD}/"):
-                self.rules.apply(state, Put(row, unpack_row(value)))
+            if row.startswith(TIMER_ROWS):
+                timers[row.removeprefix(TIMER_ROWS)] = _timer(unpack_row(value))
+            elif not head_only or row == HEAD or row.startswith(f"{HEAD}/"):
+                self.rules.apply(state, Put(row, self._present(row, value)))
         self.state = state
+        self.timers = timers
         self.is_whole = not head_only
         return state
+
+    def _present(self, row: str, stored: bytes) -> Value:
+        """The value of a row in its present version."""
+        version, value = unpack_versioned(stored)
+        if version > self.rules.record_version:
+            raise CorruptRow("the row was written by a newer release")
+        for older in range(version, self.rules.record_version):
+            value = self.rules.upgrades[older](row, value)
+        return value
+
+    def change_timers(self, delivery: Delivery, decision: Decision) -> None:
+        """What a decision does to the timers in memory, as actors/commits.py stores it."""
+        if delivery.timer is not None:
+            self.timers.pop(delivery.timer.name, None)
+        for effect in decision.effects:
+            if isinstance(effect, SetTimer):
+                self.timers[effect.name] = StoredTimer(effect.due_ms, effect.verb, effect.body)
+            elif isinstance(effect, CancelTimer):
+                self.timers.pop(effect.name, None)
 
     def forget(self, incarnation: int) -> None:
         """Drop the state and begin a new incarnation; the next message loads what is on disk."""
         self.state = None
         self.is_whole = False
         self.is_spoiled = False
+        self.is_quarantined = False
+        self.timers = {}
         self.incarnation = incarnation
 
     def _wake(self) -> None:
@@ -150,3 +191,12 @@ class Owner(pykka.Actor, Generic[State]):
         self._is_scheduled.release()
         if not self.actor_inbox.empty():
             self._wake()  # a message came between the last look and the release
+
+
+def _timer(value: Value) -> StoredTimer:
+    if not isinstance(value, dict):
+        raise CorruptRow("the row is no timer")
+    due_ms, verb, body = value.get("due"), value.get("verb"), value.get("body")
+    if not isinstance(due_ms, int) or not isinstance(verb, str) or not isinstance(body, dict):
+        raise CorruptRow("the row is no timer")
+    return StoredTimer(due_ms, verb, body)

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from actors.decision import Context, Decision, Principal, PrincipalKind, Put, RowEffect, Verb, VerbTable
+from actors.decision import Context, Decision, Principal, PrincipalKind, Put, RowEffect, Rules, Verb, VerbTable
 from actors.parsed import DONE, parsed, sending_owner
 from bus.limits import grid_columns_default, page_items_max
 from bus.value import Value
@@ -137,7 +137,7 @@ def _role(canvas: IndexedCanvas, principal: Principal) -> str | None:
     return "owner" if principal.kind is PrincipalKind.PERSON else canvas.roles.get(principal.agent_id)
 
 
-class WorkspaceRules:
+class WorkspaceRules(Rules[WorkspaceState]):
     """One workspace: its looks, its roots, and the index of its canvases."""
 
     @property

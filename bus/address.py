@@ -69,6 +69,11 @@ def canvas(workspace_id: str, canvas_id: str) -> Address:
     return Address("canvas", workspace_id, canvas_id)
 
 
+def projection(kind: str) -> Address:
+    """The one owner of a kind that is built from events of all others."""
+    return Address(kind, NO_WORKSPACE, "all")
+
+
 def host(shard: int) -> Address:
     """A shard host itself, for inspection; no owner has this kind."""
     return Address("host", NO_WORKSPACE, str(shard))

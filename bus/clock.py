@@ -1,6 +1,8 @@
 """Time and randomness as things that are handed in, so that rules stay pure and tests need not wait.
 
-Host time never runs backwards: leases, stamps and ids are judged by it (ARCHITECTURE, Owners).
+Host time never runs backwards: leases, stamps and ids are judged by it (ARCHITECTURE, Owners). A host begins no
+earlier than its last journal record, and tells its time in each Welcome, so a machine whose clock was set back makes
+no ids that are older than what is stored.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ class Clock(Protocol):
         """A time-ordered id never answered before."""
         ...
 
+    def not_before(self, milliseconds: int) -> None:
+        """Somebody of this home has seen that time already: never answer less, whatever the machine's clock says."""
+        ...
+
 
 class SystemClock:
     """The machine's clock. Safe from any thread."""
@@ -39,6 +45,10 @@ class SystemClock:
 
     def new_id(self) -> str:
         return time_ordered_id(self.now_ms(), os.urandom(10))
+
+    def not_before(self, milliseconds: int) -> None:
+        with self._lock:
+            self._latest_ms = max(self._latest_ms, milliseconds)
 
 
 class ManualClock:
@@ -57,3 +67,6 @@ class ManualClock:
     def new_id(self) -> str:
         self._made += 1
         return time_ordered_id(self._now_ms, self._made.to_bytes(10, "big"))
+
+    def not_before(self, milliseconds: int) -> None:
+        self._now_ms = max(self._now_ms, milliseconds)

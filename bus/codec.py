@@ -83,22 +83,33 @@ def unpack(data: bytes) -> Value:
         raise Undecodable("the frame cannot be read") from problem
 
 
-def pack_row(value: Value) -> bytes:
-    """Version byte, checksum, then the value. Raises Unencodable, also for what would not come back the same."""
+def pack_row(value: Value, version: int = ROW_VERSION) -> bytes:
+    """Version byte, checksum, then the value. Raises Unencodable, also for what would not come back the same.
+
+    `version` is the record version, 1 to 255, that whoever reads the row judges its value by.
+    """
     _check(value, 0)
     body = pack(value)
-    return bytes((ROW_VERSION,)) + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES, "big") + body
+    return bytes((version,)) + zlib.crc32(body, version).to_bytes(_CHECKSUM_BYTES, "big") + body
 
 
 def unpack_row(data: bytes) -> Value:
-    """Raises CorruptRow."""
-    if len(data) <= 1 + _CHECKSUM_BYTES or data[0] != ROW_VERSION:
-        raise CorruptRow("the row is torn or of an unknown version")
+    """The value of a row that has only ever had one version. Raises CorruptRow."""
+    version, value = unpack_versioned(data)
+    if version != ROW_VERSION:
+        raise CorruptRow("the row is of an unknown version")
+    return value
+
+
+def unpack_versioned(data: bytes) -> tuple[int, Value]:
+    """The record version and the value of a row. Raises CorruptRow."""
+    if len(data) <= 1 + _CHECKSUM_BYTES or data[0] == 0:
+        raise CorruptRow("the row is torn")
     body = data[1 + _CHECKSUM_BYTES :]
-    if zlib.crc32(body) != int.from_bytes(data[1 : 1 + _CHECKSUM_BYTES], "big"):
+    if zlib.crc32(body, data[0]) != int.from_bytes(data[1 : 1 + _CHECKSUM_BYTES], "big"):
         raise CorruptRow("the row does not match its checksum")
     try:
-        return unpack(body)
+        return data[0], unpack(body)
     except Undecodable as problem:
         raise CorruptRow("the row cannot be read") from problem
 
@@ -185,8 +196,8 @@ def _to_array(envelope: Envelope) -> list[Value]:
             return [6, nonce]
         case Hello(link_class, name, protocol, incarnation, nonce, proof):
             return [7, link_class.value, name, protocol, incarnation, nonce, proof]
-        case Welcome(shard, incarnation, proof):
-            return [8, shard, incarnation, proof]
+        case Welcome(shard, incarnation, now_ms, proof):
+            return [8, shard, incarnation, now_ms, proof]
         case Rejected(reason):
             return [9, reason]
         case Ping(session, sent, heard):
@@ -252,7 +263,7 @@ _READERS: Final[Mapping[int, Callable[[list[Value]], Envelope]]] = {
     5: lambda a: Knock(),
     6: lambda a: Challenge(_bytes(a[0])),
     7: _hello,
-    8: lambda a: Welcome(_number(a[0]), _text(a[1]), _bytes(a[2])),
+    8: lambda a: Welcome(_number(a[0]), _text(a[1]), _number(a[2]), _bytes(a[3])),
     9: lambda a: Rejected(_text(a[0])),
     10: lambda a: Ping(_bytes(a[0]), _number(a[1]), _number(a[2])),
     11: lambda a: Pong(_bytes(a[0]), _number(a[1]), _number(a[2])),

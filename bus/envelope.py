@@ -107,6 +107,7 @@ class Welcome:
 
     shard: int
     incarnation: str
+    now_ms: int
     proof: bytes
 
 

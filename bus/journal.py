@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
 from bus.address import Address
-from bus.codec import pack_row
+from bus.codec import CorruptRow, pack_row, unpack_row
 from bus.envelope import Mark, Parcel, Reply
 from bus.limits import commit_batch_max
+from bus.retention import Retention
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
 from bus.value import Record, Value
 
@@ -47,6 +48,16 @@ class Handled:
     run: int
 
 
+class SettledTimer(Protocol):
+    """Which timer of the commit's owner was due."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def due_ms(self) -> int: ...
+
+
 @dataclass(slots=True)
 class Commit:
     """What one decision makes durable. `rows` are encoded already, so that a bad value cannot fail a group."""
@@ -64,6 +75,14 @@ class Commit:
     """Runs on the writer's thread once the commit is durable; must be quick and must not raise."""
     failed: Callable[[bool], None] | None = None
     """Runs instead when it was not stored; True when for want of space."""
+    opened: str | None = None
+    """The call that its decision left open."""
+    answers_added: int = 0
+    """How many answer rows are new with this commit (an open call's row is written twice and counts once)."""
+    timer: SettledTimer | None = None
+    """The due timer whose effect it is."""
+    timer_due_ms: int | None = None
+    """The earliest timer that it sets."""
     replies: list[Reply] = field(default_factory=list)
     """What callers may hear once the commit is durable: its own answer, and those of calls that it closes."""
     sequence: int = 0
@@ -99,6 +118,7 @@ class GroupWriter:
         self._broken = broken
         last = store.last(b"j")
         self._sequence = 0 if last is None else sequence_of(last[0])
+        self.retention = Retention(store)
         self._failed_incarnations: dict[Address, int] = {}
         self._failed_runs: dict[int, int] = {}
 
@@ -169,6 +189,10 @@ class GroupWriter:
                     for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)
                 )
         writes.extend((mark_key(source), pack_row([mark.sequence, mark.index])) for source, mark in marks.items())
+        if writes:
+            added = sum(commit.answers_added for commit in commits)
+            now_ms = max(commit.at_ms for commit in commits)
+            writes += self.retention.writes(added, sequence, now_ms)
         return writes, sequence
 
     def _address_parcels(self, commit: Commit) -> None:
@@ -209,6 +233,19 @@ def parcel_of(source: int, mark: Mark, row: Value) -> Parcel:
         raise ValueError("not an outbox row")
     sender, to = Address.parse(str(row[0])), Address.parse(str(row[1]))
     return Parcel(source, mark, sender, to, str(row[2]), row[3], str(row[4]), str(row[5]))
+
+
+def newest_record_ms(store: Store) -> int:
+    """When the newest journal record was made, in milliseconds since the epoch; 0 for an empty journal."""
+    last = store.last(b"j")
+    if last is None:
+        return 0
+    try:
+        record = unpack_row(last[1])
+    except CorruptRow:
+        return 0
+    at_ms = record.get("at") if isinstance(record, dict) else None
+    return at_ms if isinstance(at_ms, int) else 0
 
 
 def mark_from(row: Value) -> Mark:

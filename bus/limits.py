@@ -25,6 +25,8 @@ link_silence_ms_max: Final = 5_000
 link_frames_unheard_max: Final = 20_000
 owner_idle_ms: Final = 30_000
 owner_sweep_ms: Final = 5_000
+timers_a_turn_max: Final = 64
+timer_retry_ms: Final = 1_000
 inspection_wait_ms_max: Final = 20_000
 child_start_ms_max: Final = 15_000
 child_stop_grace_ms: Final = 5_000
@@ -32,6 +34,12 @@ takeover_wait_ms: Final = 5_000  # ARCHITECTURE, Supervisor: start anew within 5
 
 # Journal.
 commit_batch_max: Final = 1_024
+answers_kept_ms: Final = 24 * 3_600_000
+answers_kept_max: Final = 500_000
+idempotency_keys_max: Final = 10_000
+answers_evicted_a_group_max: Final = 256
+journal_kept_records: Final = 1_000_000
+journal_trimmed_a_group_max: Final = 64
 message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511

@@ -20,7 +20,7 @@ import hashlib
 import hmac
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -61,8 +61,8 @@ def _hello_proof(key: bytes, challenge: bytes, hello: Hello) -> bytes:
     )
 
 
-def _welcome_proof(key: bytes, nonce: bytes, shard: int, incarnation: str) -> bytes:
-    return _proof(key, "welcome", nonce, shard, incarnation)
+def _welcome_proof(key: bytes, nonce: bytes, welcome: Welcome) -> bytes:
+    return _proof(key, "welcome", nonce, welcome.shard, welcome.incarnation, welcome.now_ms)
 
 
 @dataclass(slots=True)
@@ -181,8 +181,9 @@ class LinkServer:
             over=lambda: self._forget(route),
         )
         self._peers[route] = Peer(route, hello.link_class, hello.name, hello.incarnation, session, self._clock.now_ms())
-        proof = _welcome_proof(self._key, hello.nonce, self._shard, self._incarnation)
-        self._listener.send(route, control_frame(Welcome(self._shard, self._incarnation, proof)))
+        unsigned = Welcome(self._shard, self._incarnation, self._clock.now_ms(), b"")
+        proof = _welcome_proof(self._key, hello.nonce, unsigned)
+        self._listener.send(route, control_frame(replace(unsigned, proof=proof)))
 
     def _forget(self, route: bytes) -> None:
         """The next thing that the client sends is answered with a Challenge."""
@@ -315,8 +316,9 @@ class LinkClient:
             case Challenge(nonce):
                 self._state = following
                 self._prove(nonce)
-            case Welcome(shard, incarnation, proof):
-                if hmac.compare_digest(proof, _welcome_proof(self._identity.key, self._nonce, shard, incarnation)):
+            case Welcome(_, _, now_ms, proof):
+                if hmac.compare_digest(proof, _welcome_proof(self._identity.key, self._nonce, envelope)):
+                    self._clock.not_before(now_ms)
                     self._state = following
                     self._session = self._new_session(self._nonce[:SESSION_BYTES])
                     self._welcomed(envelope)

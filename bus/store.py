@@ -10,6 +10,7 @@ Key layouts (the first byte is the table; numbers are 8 bytes big-endian, so tha
 | `m` | source shard | row | the highest mark of that shard's outbox whose effect is in this store |
 | `o` | destination shard, sequence, index | row | messages not yet acknowledged, in the order of commits |
 | `d` | source shard, sequence, index | row | dead letters: messages whose handler failed too often |
+| `t` | due time in ms, address, 0x00, timer name | row | which timers are due, without waking their owners |
 | `s` | address, 0x00, row name | row | state rows of owners, together per owner |
 
 Every value is a row of bus/codec.py: version, checksum, data. Scattered random keys cost 2.5 times in commits, which
@@ -124,3 +125,13 @@ def owners(store: Store, kind: str | None, after: Address | None, limit: int) ->
         owner = Address.parse(found[0][0][1:].split(b"\x00", 1)[0].decode())
         yield owner
         position = state_prefix(owner) + b"\xff"
+
+
+def timer_key(due_ms: int, owner: Address, name: str) -> bytes:
+    return b"t" + _number(due_ms) + str(owner).encode() + b"\x00" + name.encode()
+
+
+def timer_of(key: bytes) -> tuple[int, Address, str]:
+    """Due time, owner and name in a timer key."""
+    owner, name = key[9:].split(b"\x00", 1)
+    return int.from_bytes(key[1:9], "big"), Address.parse(owner.decode()), name.decode()

@@ -11,10 +11,10 @@ from typing import Final
 
 from actors.agent import access, identity
 from actors.agent.state import AgentState, apply
-from actors.decision import RowEffect, Verb
+from actors.decision import RowEffect, Rules, Verb
 
 
-class AgentRules:
+class AgentRules(Rules[AgentState]):
     """One agent: who it is, what it may, and the admission of its calls."""
 
     @property

@@ -1,7 +1,7 @@
 """Who proves to be this agent, and which of its calls go on.
 
-The first use of any credential sets `ran`; every later authentication and admission has no effects, so the hot path
-never waits for the disk.
+The first use of any credential sets `ran`, and a new idempotency key is kept; every other authentication and admission
+has no effects, so the hot path never waits for the disk.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from actors.agent.admission import AgentFacts, CallFacts, admit, matching_credential
+from actors.agent.admission import Admission, AgentFacts, CallFacts, admit, matching_credential
+from actors.agent.keys import GivenKey, Use, use
 from actors.agent.state import DEFAULT_CREDENTIAL, HEAD_ROW, AgentState, Credential, Head, credential_row
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.parsed import parsed
 from bus import address
 from bus.value import Record
 from tools.base import Model
-from tools.errors import NOT_FOUND
+from tools.errors import NOT_FOUND, Refusal
 
 TokenHash = Annotated[bytes, Field(min_length=32, max_length=32)]
 """The SHA-256 of a token's secret; the secret itself never rides on the bus."""
@@ -29,6 +30,8 @@ class Authenticate(Model):
 
 class Admit(CallFacts):
     tokenHash: TokenHash
+    idempotency: GivenKey | None = None
+    """For a write that carries a key; the answer then names the call id to send it under."""
 
 
 class TokenReplace(Model):
@@ -52,15 +55,17 @@ def admit_call(state: AgentState, body: Admit, context: Context) -> Decision:
     head, credential = _caller(state, body.tokenHash)
     facts = None if head is None else AgentFacts(head.workspaceId, frozenset(head.capabilities))
     admission = admit(facts, body)
+    key_use = _key_use(state, head, admission, body, context)
+    refusal = key_use if isinstance(key_use, Refusal) else admission.refusal
     reply: Record = {
         "authenticated": admission.authenticated,
-        "refusal": None if admission.refusal is None else admission.refusal.to_record(),
+        "refusal": None if refusal is None else refusal.to_record(),
         "stamp": None,
         "waiting": state.waiting if admission.authenticated else 0,
     }
     if head is None:
         return Decision(reply)
-    if admission.admitted:
+    if admission.admitted and refusal is None:
         reply["stamp"] = {
             "agentId": context.address.id,
             "workspaceId": head.workspaceId,
@@ -68,7 +73,21 @@ def admit_call(state: AgentState, body: Admit, context: Context) -> Decision:
             "version": head.version,
             "issuedMs": context.now_ms,
         }
-    return Decision(reply, _first_use(head, context))
+    if not isinstance(key_use, Use):
+        return Decision(reply, _first_use(head, context))
+    reply["callId"] = key_use.call_id
+    if isinstance(reply["stamp"], dict):
+        reply["stamp"]["keep"] = True  # the first answer, whatever it is
+    return Decision(reply, (*key_use.effects, *_first_use(head, context)))
+
+
+def _key_use(
+    state: AgentState, head: Head | None, admission: Admission, body: Admit, context: Context
+) -> Use | Refusal | None:
+    """Only an admitted write uses its key up: what is refused may be mended and sent again under it."""
+    if head is None or body.idempotency is None or not admission.admitted or body.kind == "read":
+        return None
+    return use(state.keys, head.workspaceId, body.tool, body.idempotency, context.now_ms)
 
 
 def token_replace(state: AgentState, body: TokenReplace, context: Context) -> Decision:

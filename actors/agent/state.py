@@ -1,10 +1,11 @@
-"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`."""
+"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from actors.agent.keys import UsedKey, digest_in
 from actors.decision import Put, RowEffect
 from bus.value import Record
 from tools.base import Model
@@ -71,6 +72,8 @@ class AgentState:
     credentials: dict[str, Credential] = field(default_factory=dict)
     waiting: int = 0
     claims: dict[str, Claim] = field(default_factory=dict)
+    keys: dict[str, UsedKey] = field(default_factory=dict)
+    """Used idempotency keys by digest, oldest first: their rows are named by time."""
 
     def living(self) -> Head | None:
         """The agent, unless it never was or was removed."""
@@ -91,5 +94,9 @@ def apply(state: AgentState, effect: RowEffect) -> None:
             state.claims[call_id] = Claim.model_validate(value)
         case ("claim", _, call_id), _:
             state.claims.pop(call_id, None)
+        case ("key", _, name), Put(_, value):
+            state.keys[digest_in(name)] = UsedKey.model_validate(value)
+        case ("key", _, name), _:
+            state.keys.pop(digest_in(name), None)
         case _:
             raise ValueError("an agent has no such row")

@@ -14,7 +14,7 @@ from actors.canvas.state import CanvasState
 from actors.canvas.taking_in import CONTINUE, proceed
 from actors.canvas.update import update_elements
 from actors.canvas.write import write
-from actors.decision import PrincipalKind, RowEffect, Verb
+from actors.decision import PrincipalKind, RowEffect, Rules, Verb
 from tools.canvas import inputs
 
 _CALLERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})
@@ -40,7 +40,7 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
 }
 
 
-class CanvasRules:
+class CanvasRules(Rules[CanvasState]):
     """actors.decision.Rules for kind `canvas`."""
 
     kind: Final = "canvas"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from actors.decision import RowEffect, Verb
+from actors.decision import RowEffect, Rules, Verb
 from actors.directory import agents, workspaces
 from actors.directory.state import DirectoryState, apply
 
 
-class DirectoryRules:
+class DirectoryRules(Rules[DirectoryState]):
     """The one owner of what must be unique or bounded over all workspaces and agents."""
 
     @property

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from actors.decision import RowEffect, Verb
+from actors.decision import RowEffect, Rules, Verb
 from actors.mailbox import closing, inbox, sending
 from actors.mailbox.state import MailboxState, apply
 
 
-class MailboxRules:
+class MailboxRules(Rules[MailboxState]):
     """One agent's mailbox: the authority over the threads that it receives."""
 
     @property

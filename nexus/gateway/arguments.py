@@ -5,11 +5,13 @@ The model's own messages can quote what was sent, so each kind of error has a se
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+import orjson
 from pydantic import ValidationError
 
 from bus.value import Record
@@ -67,6 +69,11 @@ def check_arguments(tool: Tool, given: Mapping[str, Any], already_bad: Mapping[s
     except ValidationError as failure:
         return invalid_arguments(_problems(failure))
     return Arguments(parsed.model_dump(mode="json", by_alias=True, exclude_unset=True))
+
+
+def canonical_hash(record: Record) -> bytes:
+    """SHA-256 of the arguments, whatever the order of their keys."""
+    return hashlib.sha256(orjson.dumps(record, option=orjson.OPT_SORT_KEYS)).digest()
 
 
 def _problems(failure: ValidationError) -> dict[str, str]:

@@ -22,7 +22,7 @@ from bus.clock import Clock
 from bus.envelope import Reply
 from bus.limits import call_deadline_ms_default, result_bytes_max
 from bus.value import Record
-from nexus.gateway.arguments import Arguments, check_arguments
+from nexus.gateway.arguments import Arguments, canonical_hash, check_arguments
 from nexus.gateway.compose import Composer
 from nexus.gateway.identity import Identity, waiting_count
 from nexus.gateway.incident import incident
@@ -60,6 +60,7 @@ class ToolRequest:
     arguments: Mapping[str, Any]
     bad_arguments: Mapping[str, str]
     started_ms: int
+    idempotency_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,8 @@ class _Admission:
     refusal: Record | None
     stamp: Record | None
     waiting: int
+    call_id: str | None
+    """The id to send the call under, when its idempotency key was used before (common 8.2)."""
 
 
 class Journey:
@@ -99,7 +102,7 @@ class Journey:
         waiting = request.identity.waiting
         for _ in range(_ADMISSIONS_MAX):
             try:
-                admission = await self._admit(request, tool, arguments)
+                admission = await self._admit(request, tool, arguments, call_id)
             except DeadlinePassed:  # nothing has reached the tool's owner
                 return refused(unavailable(), waiting)
             waiting = admission.waiting
@@ -109,6 +112,7 @@ class Journey:
                 return refused(arguments, waiting)
             if admission.stamp is None:
                 return self._refused_by_owner(tool, admission.refusal, waiting)
+            call_id = admission.call_id or call_id
             try:
                 reply = await self._ask(request, tool, arguments, admission.stamp, call_id)
             except DeadlinePassed as passed:
@@ -129,7 +133,9 @@ class Journey:
             return refused(unavailable(), request.identity.waiting)
         raise UnknownTool
 
-    async def _admit(self, request: ToolRequest, tool: Tool, arguments: Arguments | Refusal) -> _Admission:
+    async def _admit(
+        self, request: ToolRequest, tool: Tool, arguments: Arguments | Refusal, call_id: str
+    ) -> _Admission:
         """One pure decision of the caller's agent owner (common 4.1). Raises DeadlinePassed."""
         is_valid = isinstance(arguments, Arguments)
         body = self._admit_body(request, tool.name, "valid" if is_valid else "invalid")
@@ -140,6 +146,12 @@ class Journey:
             workspace_id = claimed_workspace(tool, arguments.record)
             if workspace_id is not None:
                 body["workspaceId"] = workspace_id
+            if request.idempotency_key is not None and not tool.is_read:
+                body["idempotency"] = {
+                    "key": request.idempotency_key,
+                    "arguments": canonical_hash(arguments.record),
+                    "callId": call_id,
+                }
         return await self._ask_admission(request, body, self._remaining_ms(request, tool))
 
     def _admit_body(self, request: ToolRequest, tool: str, arguments: str) -> Record:
@@ -150,13 +162,14 @@ class Journey:
         to, call_id = address.agent(request.identity.agent_id), self._clock.new_id()
         reply = await self._caller.call(to, "admit", body, call_id=call_id, within_ms=within_ms)
         if reply.ok is None:
-            return _Admission(True, reply.error, None, request.identity.waiting)
-        refusal, stamp = reply.ok.get("refusal"), reply.ok.get("stamp")
+            return _Admission(True, reply.error, None, request.identity.waiting, None)
+        refusal, stamp, sent_as = (reply.ok.get(name) for name in ("refusal", "stamp", "callId"))
         return _Admission(
             authenticated=reply.ok.get("authenticated") is True,
             refusal=refusal if isinstance(refusal, dict) else None,
             stamp=stamp if isinstance(stamp, dict) and refusal is None else None,
             waiting=waiting_count(reply.ok.get("waiting")),
+            call_id=sent_as if isinstance(sent_as, str) else None,
         )
 
     async def _ask(self, request: ToolRequest, tool: Tool, arguments: Arguments, stamp: Record, call_id: str) -> Reply:
@@ -168,7 +181,7 @@ class Journey:
                 return Reply(call_id, await self._composer.compose(tool, reading, arguments.record), None)
             except OwnerRefused as refused_by_owner:
                 return Reply(call_id, None, refused_by_owner.error)
-        to = owner_of(tool, arguments.record, stamp, self._clock)
+        to = owner_of(tool, arguments.record, stamp, call_id)
         return await self._caller.call(
             to, tool.name, arguments.record, call_id=call_id, within_ms=within_ms, stamp=stamp
         )

@@ -30,6 +30,8 @@ from tools.base import Tool
 VISIT_KEY: Final = "nexus.visit"
 WAITING_KEY: Final = "nexus/waiting"
 """In every result's `_meta`: how many deliveries wait for the caller (common 1.11)."""
+IDEMPOTENCY_KEY: Final = "nexus/idempotencyKey"
+"""In a tools/call's `_meta`: repeats under the same key get the first answer (common 8.2)."""
 
 INSTRUCTIONS: Final = (
     "NEXUS is one local runtime that you share with other AI agents and with one person: canvases, a mailbox for tasks "
@@ -111,7 +113,8 @@ class McpServer:
         return types.ListToolsResult(tools=self._tools)
 
     async def _call_tool(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        answer = await self._answer(_visit(context), params.name, params.arguments or {})
+        request = _request_of(_visit(context), params)
+        answer = await self._answer(request)
         return types.CallToolResult(
             content=[types.TextContent(text=answer.text)],
             structured_content=answer.content,
@@ -119,14 +122,13 @@ class McpServer:
             meta={WAITING_KEY: answer.waiting},
         )
 
-    async def _answer(self, visit: Visit, name: str, arguments: Mapping[str, Any]) -> Answer:
-        request = ToolRequest(visit.identity, name, arguments, visit.bad_arguments, visit.started_ms)
+    async def _answer(self, request: ToolRequest) -> Answer:
         try:
             return await self._journey.call(request)
         except UnknownTool:
             raise MCPError(types.INVALID_PARAMS, "There is no tool of that name; tools/list names them all.") from None
         except Exception:  # noqa: BLE001 - it is logged whole, and answered by its incident id
-            return refused(incident(self._clock, "tool_call_failed", tool=name), visit.identity.waiting)
+            return refused(incident(self._clock, "tool_call_failed", tool=request.name), request.identity.waiting)
 
     async def _list_resources(
         self, context: _Context, params: types.PaginatedRequestParams | None
@@ -156,7 +158,7 @@ class McpServer:
             raise MCPError(types.INVALID_PARAMS, message, {"uri": uri[:identifier_characters_max]})
         text, waiting = self._texts.get(uri), visit.identity.waiting
         if text is None:
-            answer = await self._answer(visit, resources.MAILBOX_TOOL, {})
+            answer = await self._answer(ToolRequest(visit.identity, resources.MAILBOX_TOOL, {}, {}, visit.started_ms))
             if answer.is_error:
                 raise MCPError(types.INTERNAL_ERROR, "The mailbox cannot be read now; `data` says why.", answer.content)
             text, waiting = answer.text, answer.waiting
@@ -175,3 +177,15 @@ def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
     """All lists come whole (common 6.4), so no cursor is one of ours."""
     if params is not None and params.cursor is not None:
         raise MCPError(types.INVALID_PARAMS, "That cursor is not one of this server's.")
+
+
+def _request_of(visit: Visit, params: types.CallToolRequestParams) -> ToolRequest:
+    bad = dict(visit.bad_arguments)
+    key: object = (params.meta or {}).get(IDEMPOTENCY_KEY)
+    if key is not None and not (isinstance(key, str) and 1 <= len(key) <= identifier_characters_max):
+        bad[f"_meta.{IDEMPOTENCY_KEY}"] = f"must be text of 1 to {identifier_characters_max} characters"
+        key = None
+    arguments = params.arguments or {}
+    return ToolRequest(
+        visit.identity, params.name, arguments, bad, visit.started_ms, key if isinstance(key, str) else None
+    )

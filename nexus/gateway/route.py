@@ -1,4 +1,4 @@
-"""From a tool's route and its arguments to the one owner that decides the call. Pure but for a new id's clock."""
+"""From a tool's route and its arguments to the one owner that decides the call. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, assert_never
 
 from bus import address
 from bus.address import Address
-from bus.clock import Clock
+from bus.identifier import derived_id, milliseconds_of
 from bus.value import Record
 from tools.base import Route, Scope, Tool
 
@@ -25,17 +25,18 @@ def claimed_workspace(tool: Tool, arguments: Record) -> str | None:
     return claimed if isinstance(claimed, str) else None
 
 
-def owner_of(tool: Tool, arguments: Record, stamp: Record, clock: Clock) -> Address:
+def owner_of(tool: Tool, arguments: Record, stamp: Record, call_id: str) -> Address:
     """The address that decides this call. `stamp` is admission's: the caller's id and resolved scope.
 
-    A canvas is addressed under the caller's own workspace, so another workspace's id names an owner without rows.
+    What a call makes has an id that follows from the call's own, so that a repeat reaches the same owner. A canvas is
+    addressed under the caller's own workspace, so another workspace's id names an owner without rows.
     """
     agent_id, workspace_id = _part(stamp.get("agentId")), _part(stamp.get("workspaceId"))
     match tool.route:
         case Route.CANVAS:
             return address.canvas(workspace_id, _part(arguments.get("canvasId")))
         case Route.NEW_CANVAS:
-            return address.canvas(workspace_id, clock.new_id())
+            return address.canvas(workspace_id, derived_id(milliseconds_of(call_id), call_id, "canvas"))
         case Route.WORKSPACE:
             return address.workspace(workspace_id)
         case Route.OWN_AGENT:

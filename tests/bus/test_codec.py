@@ -46,7 +46,7 @@ ENVELOPES: list[Envelope] = [
     Acknowledgement(1, Mark(2, 3)),
     Challenge(b"n"),
     Hello(LinkClass.GATEWAY, "g", 1, "i", b"n", b"p"),
-    Welcome(0, "i", b"p"),
+    Welcome(0, "i", 12, b"p"),
     Rejected("why"),
     Ping(b"s" * 8, 3, 2),
     Pong(b"s" * 8, 3, 2),

@@ -54,7 +54,7 @@ def test_every_composed_tool_has_a_composition_and_every_other_one_an_owner() ->
     Composer(CursorSeal(b""), TOOLS)
     for tool in TOOLS:
         if tool.route is not Route.COMPOSED:
-            owner_of(tool, {}, STAMP, ManualClock())
+            owner_of(tool, {}, STAMP, ManualClock().new_id())
 
 
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.route is Route.COMPOSED], ids=lambda tool: tool.name)

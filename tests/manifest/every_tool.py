@@ -56,7 +56,6 @@ RULES = {
 
 NOT_BUILT = frozenset(
     {
-        "common 3.5",
         "common 4.3",
         "common 4.6",
         "common 4.7",
@@ -71,6 +70,7 @@ NOT_BUILT = frozenset(
 )
 
 PARTLY_BUILT = {
+    "common 3.5": "approvals and collected steps do not exist yet; keys are held",
     "common 5.2": "what is volatile is declared; nothing compares calls yet",
     "common 1.3": "no family can come and go yet; a credential cannot be narrowed to families",
     "common 2.1": "one credential an agent; no streams, leases or approvals to revoke",
@@ -81,5 +81,4 @@ PARTLY_BUILT = {
     "common 4.2": "mode auto only; nothing irreversible is served",
     "common 4.4": "no plan_collect mode; schemas admit the form",
     "common 8.3": "no effects on the world yet; an unknown outcome is said",
-    "common 8.2": "only the key that agent_trigger itself takes",
 }

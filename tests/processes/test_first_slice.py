@@ -226,3 +226,30 @@ def test_down_leaves_no_process_and_a_second_start_is_refused(running: Running) 
     refused = running.nexus.run("up", "--detach", "--port", "0", "--json")
     assert refused.code == 4
     assert "already runs" in refused.err
+
+
+def test_a_repeat_under_an_idempotency_key_gets_the_first_answer_over_a_kill(running: Running) -> None:
+    """common 8.1, 8.2"""
+    _, agent = running.agent("retrier", running.workspace("Keys"))
+    arguments = {"title": "Once", "reason": "test"}
+    first = agent.call("canvas_create", arguments, key="create-1")
+    shard = running.nexus.processes()["shard-0"]
+    os.kill(shard, signal.SIGKILL)
+    repeats = [agent.call("canvas_create", arguments, key="create-1") for _ in range(3)]
+    assert {repeat.raw for repeat in repeats} == {first.raw}
+    assert len(agent.ok("canvas_list")["canvases"]) == 1
+    assert agent.call("canvas_create", {**arguments, "title": "Twice"}, key="create-1").code == "idempotency_mismatch"
+    assert agent.call("canvas_create", arguments, key="").code == "invalid_arguments"
+    assert agent.call("canvas_create", arguments, key="create-2").content["canvasId"] != first.content["canvasId"]
+
+
+def test_a_conflict_under_a_key_stays_the_answer_of_that_key(running: Running) -> None:
+    """common 8.2"""
+    _, agent = running.agent("stale", running.workspace("Stale"))
+    canvas = canvas_of(agent)
+    draw(agent, canvas, 1)
+    body = {"canvasId": canvas, "expectedRevision": 1, "reason": "test", "elements": [BOX]}
+    first = agent.call("canvas_create_elements", body, key="k")
+    assert first.content["outcome"] == "conflict"
+    draw(agent, canvas, 2)
+    assert agent.call("canvas_create_elements", body, key="k").raw == first.raw

@@ -8,6 +8,7 @@ from typing import Final
 
 from actors.decision import (
     Answer,
+    CancelTimer,
     Context,
     Decision,
     Delete,
@@ -16,7 +17,9 @@ from actors.decision import (
     PrincipalKind,
     Put,
     RowEffect,
+    Rules,
     Send,
+    SetTimer,
     Verb,
 )
 from bus.address import Address
@@ -78,6 +81,28 @@ def _half(state: Count, message: Message, context: Context) -> Decision:
     return Decision({}, (Put("head", 99), Put("bad", message.body.get("value"))))
 
 
+def _set_alarm(state: Count, message: Message, context: Context) -> Decision:
+    seconds = message.body["seconds"]
+    assert isinstance(seconds, int)
+    name = str(message.body.get("name", "alarm"))
+    return Decision({}, (SetTimer(name, context.now_ms + seconds * 1_000, str(message.body["verb"]), {}),))
+
+
+def _cancel_alarm(state: Count, message: Message, context: Context) -> Decision:
+    return Decision({}, (CancelTimer("alarm"),))
+
+
+def _rang(state: Count, message: Message, context: Context) -> Decision:
+    total = state.value + 1
+    return Decision(None, (Put("head", total), Event("test.rang", {"total": total})))
+
+
+def _followed(state: Count, message: Message, context: Context) -> Decision:
+    assert context.source is not None
+    shard, sequence = context.source
+    return Decision(None, (Put(f"vector/{shard}", sequence), Put(f"event/{shard}/{sequence:08}", message.body)))
+
+
 def _refuse(state: Count, message: Message, context: Context) -> Decision:
     return Decision(NOT_FOUND)
 
@@ -89,7 +114,7 @@ def _odd(state: Count, message: Message, context: Context) -> Decision:
 _ANY: Final = frozenset(PrincipalKind)
 
 
-class CounterRules:
+class CounterRules(Rules[Count]):
     kind = "counter"
     verbs: Mapping[str, Verb[Count]] = {
         "add": Verb(_add, _ANY),
@@ -104,6 +129,11 @@ class CounterRules:
         "half": Verb(_half, _ANY),
         "refuse": Verb(_refuse, _ANY),
         "odd": Verb(_odd, _ANY),
+        "alarm": Verb(_set_alarm, _ANY),
+        "cancel": Verb(_cancel_alarm, _ANY),
+        "rang": Verb(_rang, frozenset({PrincipalKind.TIMER})),
+        "rang badly": Verb(_fail, frozenset({PrincipalKind.TIMER})),
+        "events_happened": Verb(_followed, frozenset({PrincipalKind.OWNER})),
         "extra": Verb(lambda s, m, c: Decision({}, (Put("extra", True),)), _ANY),
     }
 
@@ -118,3 +148,10 @@ class CounterRules:
                 state.rows[row] = value
             case Delete(row):
                 state.rows.pop(row, None)
+
+
+class FollowerRules(CounterRules):
+    """A projection of what counters tell."""
+
+    kind = "follower"
+    follows = frozenset({"test.added", "test.rang"})

@@ -57,17 +57,25 @@ class McpHttp:
         finally:
             connection.close()
 
-    def request(self, method: str, params: dict[str, Any] | None = None, name: str | None = None) -> dict[str, Any]:
+    def request(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        name: str | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """The JSON-RPC message that answers."""
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": META}})
+        whole = {**(params or {}), "_meta": {**META, **(meta or {})}}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": whole})
         status, answer = self.post(body.encode(), method, name)
         assert status in (200, 400, 404), (status, answer[:300])
         message: dict[str, Any] = json.loads(answer)
         return message
 
-    def call(self, tool: str, arguments: dict[str, Any] | None = None) -> ToolResult:
-        """One tools/call, which must be answered by a result."""
-        message = self.request("tools/call", {"name": tool, "arguments": arguments or {}}, tool)
+    def call(self, tool: str, arguments: dict[str, Any] | None = None, key: str | None = None) -> ToolResult:
+        """One tools/call, which must be answered by a result. `key` is its idempotency key."""
+        meta = {} if key is None else {"nexus/idempotencyKey": key}
+        message = self.request("tools/call", {"name": tool, "arguments": arguments or {}}, tool, meta)
         assert "result" in message, message
         result = message["result"]
         content = result["structuredContent"]

@@ -1,0 +1,95 @@
+"""Idempotency keys: the first use decides the call id, other arguments are refused, old keys go (common 8.2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.agent import keys
+from actors.agent.keys import GivenKey, Use, UsedKey, use
+from actors.decision import Delete, Put
+from bus.limits import answers_kept_ms
+from tools.errors import Code, Refusal
+
+NOW = 1_800_000_000_000
+
+
+def given(key: str = "k", arguments: bytes = b"a" * 32, call: str = "call-1") -> GivenKey:
+    return GivenKey(key=key, arguments=arguments, callId=call)
+
+
+class Keys:
+    """The keys of one agent, as its rows would hold them."""
+
+    def __init__(self) -> None:
+        self.used: dict[str, UsedKey] = {}
+
+    def use(self, key: GivenKey, now_ms: int = NOW, tool: str = "t", workspace: str = "w") -> Use | Refusal:
+        answer = use(self.used, workspace, tool, key, now_ms)
+        for effect in answer.effects if isinstance(answer, Use) else ():
+            digest = keys.digest_in(effect.row.removeprefix("key/"))
+            if isinstance(effect, Put):
+                self.used[digest] = UsedKey.model_validate(effect.value)
+            else:
+                assert isinstance(effect, Delete)
+                del self.used[digest]
+        return answer
+
+
+def call_of(answer: Use | Refusal) -> str:
+    assert isinstance(answer, Use)
+    return answer.call_id
+
+
+def test_a_repeat_is_sent_under_the_call_id_of_the_first_use_and_changes_nothing() -> None:
+    """common 8.2"""
+    agent = Keys()
+    assert call_of(agent.use(given())) == "call-1"
+    again = agent.use(given(call="call-2"), NOW + 5)
+    assert isinstance(again, Use)
+    assert (again.call_id, again.effects) == ("call-1", ())
+
+
+def test_other_arguments_under_the_same_key_are_refused() -> None:
+    """common 8.2"""
+    agent = Keys()
+    agent.use(given())
+    refused = agent.use(given(arguments=b"b" * 32, call="call-2"))
+    assert isinstance(refused, Refusal)
+    assert refused.code is Code.IDEMPOTENCY_MISMATCH
+    assert refused.code.value == "idempotency_mismatch"
+
+
+def test_a_key_belongs_to_its_tool_and_workspace() -> None:
+    """common 3.5, 8.2"""
+    agent = Keys()
+    agent.use(given())
+    assert call_of(agent.use(given(call="call-2"), tool="other")) == "call-2"
+    assert call_of(agent.use(given(call="call-3"), workspace="other")) == "call-3"
+
+
+def test_a_key_is_forgotten_with_its_answer_and_may_then_stand_for_a_new_call() -> None:
+    agent = Keys()
+    agent.use(given())
+    later = NOW + answers_kept_ms + 1
+    assert call_of(agent.use(given(call="call-2"), later)) == "call-2"
+    assert len(agent.used) == 1
+
+
+def test_old_keys_go_with_new_ones_a_few_at_a_time() -> None:
+    agent = Keys()
+    for number in range(20):
+        agent.use(given(f"old-{number}"))
+    later = NOW + answers_kept_ms + 1
+    sizes = []
+    for number in range(3):
+        agent.use(given(f"new-{number}"), later)
+        sizes.append(len(agent.used))
+    assert sizes == [13, 6, 3]
+
+
+def test_more_keys_than_are_kept_drop_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "idempotency_keys_max", 5)
+    agent = Keys()
+    for number in range(9):
+        agent.use(given(f"k{number}", call=f"call-{number}"), NOW + number)
+    assert [used.callId for used in agent.used.values()] == [f"call-{number}" for number in range(4, 9)]
