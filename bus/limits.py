@@ -23,6 +23,7 @@ before_reply_wait_ms: Final = 5_000
 link_heartbeat_ms: Final = 250
 link_silence_ms_max: Final = 5_000
 link_frames_unheard_max: Final = 20_000
+load_rows_at_once_max: Final = 250  # some 5 ms; other owners have their turns in between
 owner_idle_ms: Final = 30_000
 owner_sweep_ms: Final = 5_000
 timers_a_turn_max: Final = 64

@@ -18,9 +18,10 @@ from actors.canvas.outcome import Rejected
 from actors.canvas.plain import fault_of
 from actors.canvas.state import SCENE, CanvasState
 from actors.canvas.taking_in import complete, digest_of, give_up, going_on, take
-from actors.decision import Context, Decision, Effect, Message, Put
+from actors.decision import CancelTimer, Context, Decision, Effect, Message, Put, SetTimer
 from bus.limits import (
     elements_per_canvas_max,
+    import_idle_ms_max,
     scene_elements_bytes_max,
     scene_files_bytes_max,
     scene_rest_bytes_max,
@@ -34,6 +35,8 @@ ALREADY_THERE: Final = Refusal(Code.WRONG_STATE, "This canvas exists already. As
 _NO_IMPORT: Final = Refusal(Code.WRONG_STATE, "No such import is under way here. Begin again.")
 _OUT_OF_ORDER: Final = Refusal(Code.WRONG_STATE, "This is not the part that comes next. Begin again.")
 _INCOMPLETE: Final = Refusal(Code.WRONG_STATE, "Not every part of the scene has come. Send the rest first.")
+IDLE: Final = "import_idle"
+"""The timer that looks after an import, and its verb."""
 _REASON: Final = "imported by the person"
 _MIB: Final = 1024 * 1024
 
@@ -73,7 +76,8 @@ def begin(state: CanvasState, message: Message, context: Context) -> Decision:
         return Decision(refused)
     founding = founding_by(context, arguments.title, _REASON, outcome.IMPORTED)
     effects = beginning(Facts(founding, arguments.elements, Phase.RECEIVING), message.body["rest"])
-    return Decision({"importId": context.call_id, "canvasId": context.address.id}, tuple(effects))
+    reply: Record = {"importId": context.call_id, "canvasId": context.address.id}
+    return Decision(reply, (*effects, _look_later(0, context)))
 
 
 def refusal_of_size(elements: int, element_bytes: int, file_bytes: int, rest_bytes: int) -> Record | Refusal | None:
@@ -114,7 +118,7 @@ def part(state: CanvasState, message: Message, context: Context) -> Decision:
     try:
         effects = take(state, arriving, message.body)
     except Rejected as refused:
-        return Decision(outcome.rejected(refused.code, refused.message), tuple(give_up(arriving.facts, context)))
+        return Decision(outcome.rejected(refused.code, refused.message), tuple(_given_up(arriving, context)))
     return Decision({"parts": len(arriving.parts) + 1}, tuple(effects))
 
 
@@ -129,7 +133,7 @@ def finish(state: CanvasState, message: Message, context: Context) -> Decision:
     last = arriving.last_part
     if arriving.seen != arriving.facts.announced or (last is not None and last.open_file is not None):
         return Decision(_INCOMPLETE)
-    return Decision(None, tuple(going_on(complete(arriving, context.call_id), context)))
+    return Decision(None, (*going_on(complete(arriving, context.call_id), context), CancelTimer(IDLE)))
 
 
 def abort(state: CanvasState, message: Message, context: Context) -> Decision:
@@ -140,7 +144,25 @@ def abort(state: CanvasState, message: Message, context: Context) -> Decision:
     arriving = _named(state, arguments.importId)
     if arriving is None or arriving.facts.phase is not Phase.RECEIVING:
         return Decision({})
+    return Decision({}, tuple(_given_up(arriving, context)))
+
+
+def idle(state: CanvasState, message: Message, context: Context) -> Decision:
+    """Nobody may be going on with the import any more: its sender is gone, and the gateway that would have said so."""
+    arriving = state.arriving
+    if arriving is None or arriving.facts.phase is not Phase.RECEIVING:
+        return Decision({})
+    if message.body["parts"] != len(arriving.parts):
+        return Decision({}, (_look_later(len(arriving.parts), context),))
     return Decision({}, tuple(give_up(arriving.facts, context)))
+
+
+def _look_later(parts: int, context: Context) -> SetTimer:
+    return SetTimer(IDLE, context.now_ms + import_idle_ms_max, IDLE, {"parts": parts})
+
+
+def _given_up(arriving: Arriving, context: Context) -> list[Effect]:
+    return [*give_up(arriving.facts, context), CancelTimer(IDLE)]
 
 
 def _named(state: CanvasState, import_id: str) -> Arriving | None:

@@ -34,6 +34,7 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
     "import_part": Verb(importing.part, _PERSON),
     "import_finish": Verb(importing.finish, _PERSON),
     "import_abort": Verb(importing.abort, _PERSON),
+    importing.IDLE: Verb(importing.idle, frozenset({PrincipalKind.TIMER})),
     CONTINUE: Verb(proceed, frozenset({PrincipalKind.OWNER})),
     "canvas_export": Verb(export_part, _PERSON),
     "canvas_grant": Verb(found.grant_role, _PERSON),
