@@ -24,7 +24,7 @@ from tests.benchmarks.load import Client, Endpoint, Step
 from tests.support.large_scene import large_scene
 
 AGENTS: Final = 8
-CALLS_A_SECOND: Final = 20  # of each agent
+CALLS_A_SECOND: Final = 5  # of each agent
 QUIET_SECONDS: Final = 8.0
 
 

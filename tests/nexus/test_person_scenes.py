@@ -57,7 +57,7 @@ def begun(**more: Value) -> Record:
 
 def test_a_scene_is_imported_part_by_part_as_a_new_canvas_of_the_workspace() -> None:
     """canvas 4.5"""
-    lines: list[Record] = [{"part": {"elements": BOXES[:250]}}, {"part": {"elements": BOXES[250:]}}, {"finish": True}]
+    lines: list[Record] = [{"part": {"elements": BOXES[:125]}}, {"part": {"elements": BOXES[125:]}}, {"finish": True}]
     with running_port({**LISTS, **importing(APPLIED)}) as port:
         (answer,) = talk(port, "canvas.import", begun(), lines)
         ok = answer["ok"]
