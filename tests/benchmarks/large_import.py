@@ -126,6 +126,11 @@ async def import_and_export(running: Running, workspace: str, tokens: list[str],
     await agents.during("import", bring_in)
     canvas = str(imported[0]["canvasId"])
     await agents.during("export", lambda: command(running.home, "canvas", "export", canvas, str(file) + ".out"))
+    pictures = file.with_name("pictures.excalidraw")
+    await agents.during(
+        "import of 60 MiB of pictures",
+        lambda: command(running.home, "canvas", "import", str(pictures), "-w", workspace),
+    )
     await agents.during("overview", lambda: command(running.home, "canvas", "show", canvas))
     await agents.stop()
     return canvas
@@ -152,6 +157,9 @@ def main() -> None:
     with running_nexus() as running:
         file = running.home.parent / "large.excalidraw"
         file.write_text(json.dumps(large_scene(elements)))
+        picture = {"mimeType": "image/gif", "dataURL": "data:image/gif;base64,R0lGODlh" + "A" * (20 * 2**20 * 4 // 3)}
+        pictures = {"elements": [], "files": {f"p{number}": picture for number in range(3)}}
+        (file.with_name("pictures.excalidraw")).write_text(json.dumps(pictures))
         print(f"{os.cpu_count()} cores, {elements} elements, {file.stat().st_size / 2**20:.1f} MiB, {AGENTS} agents")
         workspace = nexus(running.home, "workspace", "add", "Bench")["workspaceId"]
         tokens = [
