@@ -211,6 +211,11 @@ class Rules(Protocol[State]):
         """Change `state` by one row; called when loading and after each decision, by one thread at a time."""
         ...
 
+    def shed(self, state: State) -> bool:
+        """Let go of a part of a state that is not used any more; whether the rest is small. Large kinds do it in
+        steps, since freeing millions of values at once holds the interpreter."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class VerbTable(Generic[State]):

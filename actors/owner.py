@@ -210,6 +210,11 @@ class Owner(pykka.Actor, Generic[State]):
             elif isinstance(effect, CancelTimer):
                 self.timers.pop(effect.name, None)
 
+    def let_go(self) -> None:
+        """Free the state of an owner that was dropped, in turns. Nobody sends it anything any more."""
+        if self.state is not None and not self.rules.shed(self.state):
+            self._executor.submit(self.let_go)
+
     def forget(self, incarnation: int) -> None:
         """Drop the state and begin a new incarnation; the next message loads what is on disk."""
         self.state = None

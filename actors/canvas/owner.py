@@ -53,5 +53,8 @@ class CanvasRules(Rules[CanvasState]):
     def apply(self, state: CanvasState, effect: RowEffect) -> None:
         state.apply(effect)
 
+    def shed(self, state: CanvasState) -> bool:
+        return state.shed()
+
 
 RULES: Final = CanvasRules()

@@ -37,6 +37,10 @@ class SheetRules(Rules[dict[str, object]]):
         assert isinstance(effect, Put)
         state[effect.row] = effect.value
 
+    def shed(self, state: dict[str, object]) -> bool:
+        state.popitem()
+        return not state
+
 
 def stored(rows: int) -> MemoryStore:
     store = MemoryStore()
@@ -80,6 +84,21 @@ def test_other_owners_have_their_turns_while_a_large_one_is_loaded() -> None:
     executor.submit(begin)
     assert order == ["loading", "small m3", "loading", "loading", "large m1", "large m2"]
     assert large.is_idle
+
+
+def test_a_large_state_that_is_dropped_is_freed_in_turns() -> None:
+    executor = InlineExecutor()
+    large = owner(LARGE, executor, lambda one, delivery: None)
+    state = large.load(stored(3), head_only=False)
+    sizes: list[int] = []
+
+    def begin() -> None:
+        large.let_go()
+        executor.submit(lambda: sizes.append(len(state)))
+
+    executor.submit(begin)
+    assert sizes == [1]
+    assert state == {}
 
 
 def test_a_load_that_meets_a_damaged_row_begins_anew() -> None:

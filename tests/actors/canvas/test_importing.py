@@ -298,3 +298,12 @@ def test_only_the_canvas_itself_goes_on_with_its_import() -> None:
 
 def _message() -> Message:
     return Message("import_continue", {})
+
+
+def test_a_large_canvas_is_let_go_of_in_steps() -> None:
+    """canvas 5"""
+    board = Board()
+    board.bring_in(large_scene(2_001))
+    assert not board.state.shed()
+    assert len(board.state.entries) == 1
+    assert board.state.shed()
