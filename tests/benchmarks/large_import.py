@@ -93,9 +93,9 @@ class Agents:
 async def _until(due: float) -> None:
     """The pace itself: nothing here waits for a condition."""
     loop = asyncio.get_running_loop()
-    reached = loop.create_future()
-    loop.call_later(max(0.0, due - time.perf_counter()), reached.set_result, None)
-    await reached
+    reached = asyncio.Event()
+    loop.call_later(max(0.0, due - time.perf_counter()), reached.set)
+    await reached.wait()
 
 
 async def command(home: Path, *arguments: str) -> dict[str, Any]:
