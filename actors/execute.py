@@ -105,14 +105,21 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     if delivery.is_late:
         desk.reply(reply_of(delivery.id, _TOO_LATE))
         return
+    if not _needs_head_only(owner, delivery) and not owner.load_some(desk.store):
+        owner.postpone(delivery)  # a large state is loaded in turns, so that no other owner waits for it
+        return
     if delivery.timer is not None:
-        owner.load(desk.store, head_only=False)
         timer = owner.timers.get(delivery.timer.name)
         if timer is None or timer.due_ms != delivery.timer.due_ms:
             _drop_old_timer(owner, delivery, delivery.timer, desk)
             return
         delivery = replace(delivery, message=Message(timer.verb, timer.body))
     _decide(owner, delivery, desk)
+
+
+def _needs_head_only(owner: Owner[State], delivery: Delivery) -> bool:
+    verb = owner.rules.verbs.get(delivery.message.verb)
+    return delivery.timer is None and verb is not None and verb.head_only
 
 
 def _already_answered(delivery: Delivery, desk: Desk) -> Reply | _Open | None:

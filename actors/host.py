@@ -350,7 +350,7 @@ class Host:
             del self._waiting[call_id]
         oldest = now_ms - owner_idle_ms
         for address in [a for a, owner in self._owners.items() if owner.last_used_ms < oldest and owner.is_idle]:
-            del self._owners[address]
+            self._owners.pop(address).let_go()
         self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)
 
     def _live(self, address: Address) -> bool:

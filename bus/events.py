@@ -23,6 +23,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     # canvases
     "canvas.created": "An agent made a canvas and owns it.",
     "canvas.imported": "The person imported a scene as a new canvas.",
+    "canvas.import_given_up": "An import ended without a canvas, and all that had come of it is removed.",
     "canvas.changed": "A write was applied: the revision and the elements it touched.",
     "canvas.role_granted": "The person gave an agent a role on a canvas, or took it away.",
     # threads, in the order of their life (mesh 4)

@@ -19,7 +19,7 @@ from bus.link import Identity
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, GatewaySockets, Ready
 from nexus.config import Home
-from nexus.event_loop import derived_key, nonce, told_to_end
+from nexus.event_loop import derived_key, leave_startup_objects_alone, nonce, told_to_end
 from nexus.gateway.asgi import Gateway
 from nexus.gateway.person_port import PersonPort
 from nexus.logs import configure_logs
@@ -86,6 +86,7 @@ class _HttpServer(uvicorn.Server):
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         await super().startup(sockets)  # type: ignore[arg-type]
         if self.started:
+            leave_startup_objects_alone()
             self._ready()
 
     def capture_signals(self) -> nullcontext[None]:  # type: ignore[override]

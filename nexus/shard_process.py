@@ -28,7 +28,7 @@ from bus.store_lmdb import LmdbStore, StoreInUse
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, Ready
 from nexus.config import Home
-from nexus.event_loop import nonce, told_to_end
+from nexus.event_loop import leave_old_objects_alone, let_threads_alternate, nonce, told_to_end
 from nexus.logs import configure_logs
 
 _EXIT_DISK_BROKE = 74
@@ -37,6 +37,8 @@ _EXIT_DISK_BROKE = 74
 def run_shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
     """Be shard host `shard` of `home` until told to end."""
     configure_logs()
+    let_threads_alternate()
+    leave_old_objects_alone()
     uvloop.run(_shard_host(home, shard, ready, ended))
 
 
