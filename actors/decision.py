@@ -216,6 +216,10 @@ class Rules(Protocol[State]):
         steps, since freeing millions of values at once holds the interpreter."""
         return True
 
+    def problems(self, state: State) -> list[str]:
+        """What should hold of every stored state and does not, a sentence each; `nexus-bus doctor` asks. Pure."""
+        return []
+
 
 @dataclass(frozen=True, slots=True)
 class VerbTable(Generic[State]):

@@ -12,9 +12,10 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from actors.commits import CommitBuilder, dead_letter, reply_of
-from actors.decision import Context, Decision, Delete, Event, Message, Put, Verb
+from actors.commits import CommitBuilder, reply_of
+from actors.decision import Context, Decision, Delete, Message, Put, Verb
 from actors.delivery import Delivery, DueTimer
+from actors.known_calls import KnownCalls
 from actors.owner import Owner
 from bus.clock import Clock
 from bus.codec import CorruptRow, unpack_row
@@ -35,6 +36,7 @@ class Desk(Protocol):
     journal: Journal
     clock: Clock
     commits: CommitBuilder
+    known: KnownCalls
 
     @property
     def answers_floor(self) -> str:
@@ -45,6 +47,14 @@ class Desk(Protocol):
 
     def reply(self, reply: Reply) -> None:
         """Answer the call now. From any thread."""
+        ...
+
+    def reply_again(self, reply: Reply) -> None:
+        """Answer a repeat with what is stored, once what the first answer waited for is through. From any thread."""
+        ...
+
+    def joined(self, call_id: str) -> None:
+        """The call was left open before, and that is on disk: its answer comes by itself. From any thread."""
         ...
 
     def submitted(self, delivery: Delivery) -> None:
@@ -82,13 +92,18 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     if delivery.gives_up:
         _bury(owner, delivery, desk)
         return
-    if owner.is_quarantined:
-        _refuse_quarantined(owner, delivery, desk)
-        return
     known = _already_answered(delivery, desk)
     if known is not None:
         if isinstance(known, Reply):
-            desk.reply(known)
+            desk.reply_again(known)
+        else:
+            desk.joined(delivery.id)
+        return
+    if owner.is_quarantined:
+        _refuse_quarantined(owner, delivery, desk)
+        return
+    if delivery.is_late:
+        desk.reply(reply_of(delivery.id, _TOO_LATE))
         return
     if not _needs_head_only(owner, delivery) and not owner.load_some(desk.store):
         owner.postpone(delivery)  # a large state is loaded in turns, so that no other owner waits for it
@@ -110,6 +125,8 @@ def _needs_head_only(owner: Owner[State], delivery: Delivery) -> bool:
 def _already_answered(delivery: Delivery, desk: Desk) -> Reply | _Open | None:
     """The three states of a call id: running (open), answered, or too old to know."""
     if not delivery.is_call:
+        return None
+    if delivery.id > desk.answers_floor and not desk.known.may_be_known(delivery.id):
         return None
     stored = desk.store.get(answer_key(delivery.id))
     if stored is None:
@@ -148,6 +165,9 @@ def _submit(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decis
     """Encode everything, then apply, then hand to the journal: a bad value fails before anything changed."""
     commit = desk.commits.build(owner, delivery, decision, desk.clock.now_ms())
     if not commit.writes_anything and not owner.has_uncommitted:
+        if owner.is_spoiled:  # the writer gave back what this read saw, after the look at the top: in this order
+            _execute(owner, delivery, desk)
+            return
         for reply in commit.replies:
             desk.reply(reply)
         return
@@ -156,12 +176,12 @@ def _submit(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decis
 
 
 def _apply(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decision) -> None:
-    owner.is_spoiled = True  # until every effect is in: a half applied state must not be used
+    """What raises here spoils the owner (`_went_wrong`), since a half applied state must not be used. The flag is never
+    lowered here: the writer may have raised it a moment ago."""
     for effect in decision.effects:
         if isinstance(effect, Put | Delete):
             owner.rules.apply(owner.load(desk.store, head_only=False), effect)
     owner.change_timers(delivery, decision)
-    owner.is_spoiled = False
 
 
 def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit) -> None:
@@ -169,6 +189,10 @@ def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit
     commit.failed = _gives_back(owner, delivery, desk)
     commit.timer = delivery.timer
     owner.submitted += 1
+    if commit.opened is not None:
+        desk.known.note(commit.opened)
+    for reply in commit.replies:
+        desk.known.note(reply.call_id)
     desk.journal.submit(commit)
     if delivery.handled is not None:
         desk.submitted(delivery)
@@ -176,11 +200,7 @@ def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit
 
 def _bury(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     """What nobody could decide is put aside, so that what waits behind it goes on. The owner is not loaded."""
-    event = Event("message.dead", {"verb": delivery.message.verb, "message": delivery.id})
-    commit = desk.commits.build(owner, delivery, Decision(None, (event,)), desk.clock.now_ms())
-    letter = dead_letter(delivery, owner.address)
-    if letter is not None:
-        commit.rows.append(letter)
+    commit = desk.commits.burial(owner, delivery, desk.clock.now_ms())
     _hand_in(owner, delivery, desk, commit)
 
 
@@ -216,6 +236,7 @@ _STORAGE_FULL = Refusal(
 _NOT_STORED = Refusal(
     Code.UNAVAILABLE, "The change could not be stored and was not made. Try again in a moment.", retryable=True
 )
+_TOO_LATE = Refusal(Code.UNAVAILABLE, "The call came too late to be decided. Try again.", retryable=True)
 _UNKNOWN = Refusal(
     Code.OUTCOME_UNKNOWN,
     "This call was made too long ago to know whether it took effect. Look at the present state before you try again.",

@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+import structlog
+
 from bus import store as keys
 from bus.address import Address, MalformedAddress
 from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Call
+from bus.limits import counted_rows_max, inspected_items_default, inspected_items_max
 from bus.store import Store
 from bus.value import Record, Value
-from tools.errors import NOT_FOUND, Refusal, invalid_arguments
+from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
 
-_ITEMS_MAX: Final = 1_000
 _Tell: TypeAlias = Callable[[Record | Refusal], None]
+_DEFECT: Final = Refusal(Code.INTERNAL, "NEXUS made a mistake while it looked; the host's log has the details.")
+_log = structlog.get_logger("inspect")
 
 
 class Inspector:
@@ -48,12 +52,15 @@ class Inspector:
         try:
             if call.verb == "events":
                 self._ask_events(call, tell)
-            else:
+            elif call.verb in self._verbs:
                 tell(self._verbs[call.verb](call.body))
-        except KeyError:
-            tell(invalid_arguments({"verb": "is not one that a host answers, or lacks an argument"}))
+            else:
+                tell(invalid_arguments({"verb": "is not one that a host answers"}))
         except MalformedAddress:
             tell(invalid_arguments({"address": "must have the form kind/workspace/id"}))
+        except Exception:  # noqa: BLE001 - it must not take with it what else came in the same frame
+            _log.exception("inspection_failed", verb=call.verb)
+            tell(_DEFECT)
 
     def something_happened(self) -> None:
         """New events are on disk: tell those who listen."""
@@ -84,7 +91,7 @@ class Inspector:
 
     def _events(self, body: Record) -> Record:
         """After the sequence `after`, oldest first; without it the newest `limit` ones."""
-        limit = min(_int(body.get("limit"), _ITEMS_MAX), _ITEMS_MAX)
+        limit = min(_int(body.get("limit"), inspected_items_max), inspected_items_max)
         last_row = self._store.last(b"j")
         last = 0 if last_row is None else keys.sequence_of(last_row[0])
         if body.get("after") is None:
@@ -131,7 +138,7 @@ class Inspector:
 
     def _owners(self, body: Record) -> Record:
         kind, after = body.get("kind"), body.get("after")
-        limit = min(_int(body.get("limit"), 100), _ITEMS_MAX)
+        limit = min(_int(body.get("limit"), inspected_items_default), inspected_items_max)
         start = Address.parse(str(after)) if after else None
         found = list(keys.owners(self._store, str(kind) if kind else None, start, limit))
         answer: Record = {"owners": [self._describe(owner) for owner in found]}
@@ -140,20 +147,20 @@ class Inspector:
         return answer
 
     def _describe(self, owner: Address) -> Record:
-        rows = len(self._store.scan(keys.state_prefix(owner)))
+        rows = self._store.count(keys.state_prefix(owner), counted_rows_max)
         return {"address": str(owner), "shard": self._shard, "rows": rows, "live": self._is_live(owner)}
 
     def _owner_info(self, body: Record) -> Record | Refusal:
-        owner = Address.parse(str(body["address"]))
+        owner = Address.parse(str(body.get("address")))
         rows = self._store.scan(keys.state_prefix(owner))
         if not rows:
             return NOT_FOUND
         return {**self._describe(owner), "bytes": sum(len(key) + len(value) for key, value in rows)}
 
     def _owner_rows(self, body: Record) -> Record | Refusal:
-        owner = Address.parse(str(body["address"]))
+        owner = Address.parse(str(body.get("address")))
         prefix, after = keys.state_prefix(owner), body.get("after")
-        limit = min(_int(body.get("limit"), 100), _ITEMS_MAX)
+        limit = min(_int(body.get("limit"), inspected_items_default), inspected_items_max)
         position = keys.state_key(owner, str(after)) if after is not None else None
         rows: list[Value] = []
         for key, value in self._store.scan(prefix, position, limit):
@@ -171,7 +178,7 @@ class Inspector:
         return answer
 
     def _journal_record(self, body: Record) -> Record | Refusal:
-        sequence = _int(body["sequence"], 0)
+        sequence = _int(body.get("sequence"), 0)
         value = self._store.get(keys.journal_key(sequence)) if 0 < sequence < 1 << 63 else None
         if value is None:
             return NOT_FOUND
@@ -186,7 +193,7 @@ class Inspector:
         last = self._store.last(b"j")
         answer: Record = {"shard": self._shard, "sequence": 0 if last is None else keys.sequence_of(last[0])}
         answer.update(self._counts())
-        answer["deadLetters"] = len(self._store.scan(b"d", limit=_ITEMS_MAX))
+        answer["deadLetters"] = len(self._store.scan(b"d", limit=inspected_items_max))
         return answer
 
 

@@ -6,6 +6,8 @@ valid for `stamp_valid_ms`; an older one must be admitted again under the same c
 
 from __future__ import annotations
 
+from typing import Final
+
 from actors.decision import Principal, PrincipalKind
 from bus.envelope import LinkClass
 from bus.limits import stamp_valid_ms
@@ -16,13 +18,17 @@ class StaleStamp(Exception):
     """The gateway must have the call admitted again."""
 
 
+_PERSON: Final = Principal(PrincipalKind.PERSON)
+_GATEWAY: Final = Principal(PrincipalKind.GATEWAY)
+
+
 def principal_of(link_class: LinkClass, stamp: Record | None, now_ms: int) -> Principal:
     """Raises StaleStamp; PermissionError for a class that makes no calls, or a stamp where none belongs."""
     match link_class:
         case LinkClass.PERSON if stamp is None:
-            return Principal(PrincipalKind.PERSON)
+            return _PERSON
         case LinkClass.GATEWAY if stamp is None:
-            return Principal(PrincipalKind.GATEWAY)
+            return _GATEWAY
         case LinkClass.GATEWAY:
             assert stamp is not None
             return _agent(stamp, now_ms)

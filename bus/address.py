@@ -6,12 +6,14 @@ app-wide owners have no workspace in their address (`agent/-/ID`): their workspa
 
 from __future__ import annotations
 
+import functools
 import re
 import zlib
 from dataclasses import dataclass
 from typing import Final
 
 NO_WORKSPACE: Final = "-"
+_PARSED_KEPT_MAX: Final = 4_096
 
 _KIND: Final = re.compile(r"[a-z][a-z_]{0,31}\Z")
 _PART: Final = re.compile(r"[0-9A-Za-z_-]{1,64}\Z")
@@ -40,14 +42,20 @@ class Address:
     @classmethod
     def parse(cls, text: str) -> Address:
         """Read `kind/workspace/id`. Raises MalformedAddress."""
-        parts = text.split("/")
-        if len(parts) != 3 or not _KIND.match(parts[0]) or not all(_PART.match(part) for part in parts[1:]):
-            raise MalformedAddress(f"An address has the form kind/workspace/id; {text!r} has not.")
-        return cls(*parts)
+        return _parsed(text)
 
     def shard(self, shards: int) -> int:
         """The shard that hosts this owner when there are `shards` of them. Stable over releases and machines."""
         return zlib.crc32(str(self).encode()) % shards
+
+
+@functools.lru_cache(_PARSED_KEPT_MAX)
+def _parsed(text: str) -> Address:
+    """Kept, since a busy owner's address comes with each of its messages; addresses never change."""
+    parts = text.split("/")
+    if len(parts) != 3 or not _KIND.match(parts[0]) or not all(_PART.match(part) for part in parts[1:]):
+        raise MalformedAddress(f"An address has the form kind/workspace/id; {text!r} has not.")
+    return Address(*parts)
 
 
 DIRECTORY: Final = Address("app", NO_WORKSPACE, "directory")

@@ -1,6 +1,8 @@
 """Bytes for envelopes and for stored rows; the only importer of msgpack.
 
 Invariants:
+- No envelope is larger than every receiver takes: a wire cuts the connection on a larger frame, the link would open
+  again and send the same bytes, for ever.
 - What `pack` takes, `unpack` gives back: keys are text, integers fit 64 bits, text is valid UTF-8 (no lone
   surrogates), nesting is bounded. Everything else is refused before it can spoil a batch (`Unencodable`).
 - `unpack` never trusts its input: sizes and nesting are bounded, so a hostile or torn frame costs an exception.
@@ -10,7 +12,7 @@ Invariants:
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 import msgpack
@@ -33,16 +35,16 @@ from bus.envelope import (
     Resend,
     Welcome,
 )
-from bus.limits import envelope_bytes_max, string_bytes_max, value_depth_max
+from bus.limits import envelope_bytes_max, frame_bytes_max, string_bytes_max, value_depth_max, value_items_max
 from bus.value import Record, Value
 
 ROW_VERSION: Final = 1
 _CHECKSUM_BYTES: Final = 4
-_ITEMS_MAX: Final = 4 * 1024 * 1024
+_SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
 
 
 class Unencodable(ValueError):
-    """The value is not plain data. A defect of whoever made it; it never reaches a batch."""
+    """The value is not plain data, or too large. A defect of whoever made it; it never reaches a batch."""
 
 
 class Undecodable(ValueError):
@@ -63,7 +65,7 @@ def pack(value: Value) -> bytes:
 
 def unpack(data: bytes) -> Value:
     """Raises Undecodable."""
-    if len(data) > envelope_bytes_max:
+    if len(data) > frame_bytes_max:
         raise Undecodable("the frame is over the limit")
     try:
         return cast(
@@ -74,8 +76,8 @@ def unpack(data: bytes) -> Value:
                 strict_map_key=True,
                 max_str_len=string_bytes_max,
                 max_bin_len=string_bytes_max,
-                max_array_len=_ITEMS_MAX,
-                max_map_len=_ITEMS_MAX,
+                max_array_len=value_items_max,
+                max_map_len=value_items_max,
                 max_ext_len=0,
             ),
         )
@@ -90,6 +92,8 @@ def pack_row(value: Value, version: int = ROW_VERSION) -> bytes:
     """
     _check(value, 0)
     body = pack(value)
+    if len(body) > envelope_bytes_max:
+        raise Unencodable("the value is over the limit")
     return bytes((version,)) + zlib.crc32(body, version).to_bytes(_CHECKSUM_BYTES, "big") + body
 
 
@@ -115,39 +119,24 @@ def unpack_versioned(data: bytes) -> tuple[int, Value]:
 
 
 def _check(value: Value, depth: int) -> None:
-    """Most values of most rows are text, so those are told first and without a call of their own."""
+    """What msgpack would take and not give back: other keys than text, tuples, too deep a nesting. The rest (integers
+    over 64 bits, lone surrogates, foreign types) it refuses itself, so plain items are not looked at one by one."""
+    if type(value) in _SCALARS:
+        return
     if depth > value_depth_max:
         raise Unencodable("the value is nested too deeply")
-    items: Iterable[Value]
-    match value:
-        case list():
-            items = value
-        case dict():
-            for key in value:
-                if not isinstance(key, str):
-                    raise Unencodable("a key is not text")
-            items = value.values()
-        case _:
-            _check_scalar(value)
-            return
-    for item in items:
-        if type(item) is str or item is None:
-            continue
-        if isinstance(item, list | dict):
-            _check(item, depth + 1)
-        else:
-            _check_scalar(item)
-
-
-def _check_scalar(value: Value) -> None:
-    match value:
-        case None | bool() | float() | str() | bytes():
-            return
-        case int():
-            if not -(1 << 63) <= value < 1 << 64:
-                raise Unencodable("an integer does not fit 64 bits")
-        case _:
-            raise Unencodable("the value is not plain data")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise Unencodable("a key is not text")
+            if type(item) not in _SCALARS:
+                _check(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            if type(item) not in _SCALARS:
+                _check(item, depth + 1)
+    elif not isinstance(value, str | int | float | bytes):  # a kind of text or number, as enumerations are
+        raise Unencodable("the value is not plain data")
 
 
 # Envelopes: an array whose first item is the number of its kind. Numbers are never reused.
@@ -155,12 +144,22 @@ def _check_scalar(value: Value) -> None:
 
 def encode_envelope(envelope: Envelope) -> bytes:
     """One envelope, to be joined into a frame. Raises Unencodable, so that a bad one never spoils a frame."""
-    return pack(_to_array(envelope))
+    encoded = pack(_to_array(envelope))
+    if len(encoded) > envelope_bytes_max:
+        raise Unencodable("the envelope is over the limit")
+    return encoded
 
 
 def join_frame(encoded: Sequence[bytes]) -> bytes:
     """All envelopes of one turn to one peer as one frame: an array of what `encode_envelope` gave."""
-    return cast("bytes", msgpack.Packer().pack_array_header(len(encoded))) + b"".join(encoded)
+    return _array_header(len(encoded)) + b"".join(encoded)
+
+
+def _array_header(items: int) -> bytes:
+    """msgpack's own needs a Packer with its buffer of 256 KiB, once a frame."""
+    if items < 16:
+        return bytes((0x90 | items,))
+    return b"\xdc" + items.to_bytes(2, "big") if items < 1 << 16 else b"\xdd" + items.to_bytes(4, "big")
 
 
 def encode_frame(envelopes: Sequence[Envelope]) -> bytes:
@@ -232,17 +231,26 @@ def _record(value: Value) -> Record:
     return value
 
 
-def _maybe_record(value: Value) -> Record | None:
-    return None if value is None else _record(value)
-
-
 def _call(a: list[Value]) -> Call:
-    stamp = _maybe_record(a[4])
-    return Call(_text(a[0]), Address.parse(_text(a[1])), _text(a[2]), _record(a[3]), stamp, _number(a[5]))
+    """Checked in place, as replies are: these two make up nearly all frames."""
+    call_id, to, verb, body, stamp, deadline_ms = a[:6]
+    if (
+        type(call_id) is str
+        and type(to) is str
+        and type(verb) is str
+        and type(body) is dict
+        and (stamp is None or type(stamp) is dict)
+        and type(deadline_ms) is int
+    ):
+        return Call(call_id, Address.parse(to), verb, body, stamp, deadline_ms)
+    raise TypeError("not a call")
 
 
 def _reply(a: list[Value]) -> Reply:
-    return Reply(_text(a[0]), _maybe_record(a[1]), _maybe_record(a[2]))
+    call_id, ok, error = a[:3]
+    if type(call_id) is str and (ok is None or type(ok) is dict) and (error is None or type(error) is dict):
+        return Reply(call_id, ok, error)
+    raise TypeError("not a reply")
 
 
 def _parcel(a: list[Value]) -> Parcel:

@@ -38,5 +38,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "thread.rejected": "The recipient declined the task before working on it.",
     # the runtime itself
     "message.dead": "A message between owners failed too often and was put aside.",
+    "message.retried": "The person put a dead letter back into the stream.",
+    "message.dropped": "The person dropped a dead letter.",
+    "home.restored": "The person restored the home from a backup; what happened after that backup is gone.",
+    "home.resharded": "The person dealt the home out over another number of shards.",
     "journal.unreadable": "Told by a host in place of a journal record that fails its checksum.",
 }

@@ -4,6 +4,11 @@ Invariants:
 - Commits become durable in the order of `submit`, whole or not at all; `released` is called only after the flush, so
   nothing leaves a host that is not on disk (ARCHITECTURE: a reply leaves only after the change is on disk).
 - A commit without writes waits its turn all the same: it stands for a read that saw what earlier ones wrote.
+- Callbacks follow the order of the disk: what is given back because it stands on an older failure hears of it only
+  after what was submitted before it, in the same group, is stored and released. A stream that begins anew would
+  otherwise give out once more what this very group stores.
+- After the disk broke nobody knows what is stored, so nothing is said of that group, neither way, and nothing more is
+  written: the host ends, and whoever waits asks the next one.
 - After a group failed, every commit of an owner that was decided on top of it is handed back as failed, until the
   owner starts a new incarnation: commits carry the owner's incarnation and an older one is never written. The same
   holds for a stream of parcels and its run: no mark is ever written past a parcel whose effect is not stored.
@@ -19,13 +24,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
+import structlog
+
 from bus.address import Address
 from bus.codec import CorruptRow, pack_row, unpack_row
 from bus.envelope import Mark, Parcel, Reply
+from bus.hold import Hold, InlineHold, ThreadHold
 from bus.limits import commit_batch_max
+from bus.parcels import parcel_row
 from bus.retention import Retention
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
 from bus.value import Record, Value
+
+_log = structlog.get_logger("journal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,8 @@ class Outgoing:
     verb: str
     body: Record
     before_reply: bool
+    sender: Address | None = None
+    """Another than the commit's owner: of a dead letter that is put back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +98,17 @@ class Commit:
     """The earliest timer that it sets."""
     replies: list[Reply] = field(default_factory=list)
     """What callers may hear once the commit is durable: its own answer, and those of calls that it closes."""
+    record: bytes | None = None
+    """The journal's record, when whoever made the commit encoded it already; else the writer does."""
     sequence: int = 0
     """Given when written; 0 for a commit that writes no journal record."""
     parcels: list[Parcel] = field(default_factory=list)
     """What leaves, made when written."""
+
+    @property
+    def has_record(self) -> bool:
+        """Whether it leaves one in the journal."""
+        return bool(self.events or self.outgoing)
 
     @property
     def writes_anything(self) -> bool:
@@ -102,6 +122,16 @@ class Journal(Protocol):
 
     def flush(self) -> None:
         """Returns when everything submitted before is stored or given back."""
+        ...
+
+    def hold(self, held: Callable[[], None]) -> Hold:
+        """Once everything submitted before is stored, call `held` on the writer's thread and write nothing until the
+        hold is released. `held` must not raise."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """About how many commits wait for the writer."""
         ...
 
 
@@ -121,6 +151,7 @@ class GroupWriter:
         self.retention = Retention(store)
         self._failed_incarnations: dict[Address, int] = {}
         self._failed_runs: dict[int, int] = {}
+        self._is_broken = False
 
     @property
     def sequence(self) -> int:
@@ -129,24 +160,48 @@ class GroupWriter:
 
     def write_group(self, commits: Sequence[Commit]) -> None:
         """Store a group and call back. Never raises for what the disk does."""
+        if self._is_broken:
+            return
         current: list[Commit] = []
+        refused: list[Commit] = []
         for commit in commits:
             if self._stands_on_a_failure(commit):
-                self._fail(commit, is_full=False)
+                self._remember_failure(commit)
+                refused.append(commit)
             else:
                 current.append(commit)
-        writes, sequence = self._writes_of(current)
+        if self._store_group(current):
+            for commit in current:
+                if commit.released:
+                    commit.released()
+            self._group_done(current)
+        for commit in refused:
+            if commit.failed:
+                commit.failed(False)
+
+    def break_off(self) -> None:
+        """The writer itself failed: nobody knows what is stored, and nothing more may be written."""
+        if not self._is_broken:
+            self._is_broken = True
+            self._broken()
+
+    def _store_group(self, commits: Sequence[Commit]) -> bool:
+        writes, sequence = self._writes_of(commits)
         try:
             if writes:
                 self._store.commit(writes)
-        except (StoreFull, StoreBroken) as problem:
-            self._give_back(current, is_full=isinstance(problem, StoreFull))
-            return
+        except StoreFull:
+            self.retention.undo()
+            for commit in commits:
+                self._remember_failure(commit)
+                if commit.failed:
+                    commit.failed(True)
+            return False
+        except StoreBroken:
+            self.break_off()
+            return False
         self._sequence = sequence
-        for commit in current:
-            if commit.released:
-                commit.released()
-        self._group_done(current)
+        return True
 
     def _stands_on_a_failure(self, commit: Commit) -> bool:
         if commit.incarnation <= self._failed_incarnations.get(commit.owner, -1):
@@ -154,20 +209,12 @@ class GroupWriter:
         handled = commit.handled
         return handled is not None and handled.run <= self._failed_runs.get(handled.source, -1)
 
-    def _fail(self, commit: Commit, is_full: bool) -> None:
+    def _remember_failure(self, commit: Commit) -> None:
         failed = self._failed_incarnations
         failed[commit.owner] = max(commit.incarnation, failed.get(commit.owner, -1))
         if commit.handled is not None:
             source, run = commit.handled.source, commit.handled.run
             self._failed_runs[source] = max(run, self._failed_runs.get(source, -1))
-        if commit.failed:
-            commit.failed(is_full)
-
-    def _give_back(self, commits: Sequence[Commit], is_full: bool) -> None:
-        for commit in commits:
-            self._fail(commit, is_full)
-        if not is_full:
-            self._broken()
 
     def _writes_of(self, commits: Sequence[Commit]) -> tuple[list[Write], int]:
         writes: list[Write] = []
@@ -179,13 +226,14 @@ class GroupWriter:
                 marks[commit.handled.source] = commit.handled.mark
                 if commit.handled.source == self._shard:
                     writes.append((outbox_key(self._shard, commit.handled.mark), None))
-            if commit.events or commit.outgoing:
+            if commit.has_record:
                 sequence += 1
                 commit.sequence = sequence
-                writes.append((journal_key(sequence), pack_row(_record_of(commit))))
+                writes.append((journal_key(sequence), commit.record or journal_record(commit)))
+            if commit.outgoing:
                 self._address_parcels(commit)
                 writes.extend(
-                    (outbox_key(out.destination, parcel.mark), pack_row(parcel_row(parcel)))
+                    (outbox_key(out.destination, parcel.mark), pack_row(parcel_row(parcel, out.before_reply)))
                     for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)
                 )
         writes.extend((mark_key(source), pack_row([mark.sequence, mark.index])) for source, mark in marks.items())
@@ -200,7 +248,7 @@ class GroupWriter:
             Parcel(
                 source=self._shard,
                 mark=Mark(commit.sequence, index),
-                sender=commit.owner,
+                sender=out.sender or commit.owner,
                 to=out.to,
                 verb=out.verb,
                 body=out.body,
@@ -211,28 +259,22 @@ class GroupWriter:
         ]
 
 
-def _record_of(commit: Commit) -> Record:
+def journal_record(commit: Commit) -> bytes:
+    """What the journal keeps of a commit, as a row. Raises Unencodable."""
     events: list[Value] = [[kind, data] for kind, data in commit.events]
-    return {
+    record: Record = {
         "owner": str(commit.owner),
         "call": commit.call_id,
         "by": commit.by,
         "at": commit.at_ms,
         "events": events,
     }
-
-
-def parcel_row(parcel: Parcel) -> Value:
-    """An outbox row; its key holds destination and mark."""
-    return [str(parcel.sender), str(parcel.to), parcel.verb, parcel.body, parcel.message_id, parcel.origin_call]
-
-
-def parcel_of(source: int, mark: Mark, row: Value) -> Parcel:
-    """Read back an outbox row. Raises ValueError for anything that `parcel_row` did not write."""
-    if not isinstance(row, list) or len(row) != 6 or not isinstance(row[3], dict):
-        raise ValueError("not an outbox row")
-    sender, to = Address.parse(str(row[0])), Address.parse(str(row[1]))
-    return Parcel(source, mark, sender, to, str(row[2]), row[3], str(row[4]), str(row[5]))
+    # What ties the messages of one call together (`nexus-bus trace`).
+    if commit.outgoing:
+        record["sent"] = [[str(out.to), out.verb] for out in commit.outgoing]
+    if commit.handled is not None:
+        record["message"] = [commit.handled.source, commit.handled.mark.sequence, commit.handled.mark.index]
+    return pack_row(record)
 
 
 def newest_record_ms(store: Store) -> int:
@@ -248,27 +290,35 @@ def newest_record_ms(store: Store) -> int:
     return at_ms if isinstance(at_ms, int) else 0
 
 
-def mark_from(row: Value) -> Mark:
-    """Read back a mark row. Raises ValueError for anything else."""
-    if not isinstance(row, list) or len(row) != 2:
-        raise ValueError("not a mark")
-    sequence, index = row
-    if not isinstance(sequence, int) or not isinstance(index, int):
-        raise ValueError("not a mark")
-    return Mark(sequence, index)
-
-
 class InlineJournal:
     """Writes each commit at once, in the caller's thread. For tests and the simulation."""
 
     def __init__(self, writer: GroupWriter) -> None:
         self._writer = writer
+        self._held_back: list[Commit] | None = None
 
     def submit(self, commit: Commit) -> None:
-        self._writer.write_group([commit])
+        if self._held_back is not None:
+            self._held_back.append(commit)
+        else:
+            self._writer.write_group([commit])
 
     def flush(self) -> None:
-        """Nothing ever waits here."""
+        """Nothing waits here, unless a hold keeps it back."""
+
+    def hold(self, held: Callable[[], None]) -> Hold:
+        self._held_back = []
+        held()
+        return InlineHold(self._go_on)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._held_back or ())
+
+    def _go_on(self) -> None:
+        commits, self._held_back = self._held_back or [], None
+        for commit in commits:
+            self._writer.write_group([commit])
 
 
 class _Stop:
@@ -276,7 +326,7 @@ class _Stop:
 
 
 _STOP: Final = _Stop()
-_Item: TypeAlias = Commit | threading.Event | _Stop
+_Item: TypeAlias = Commit | threading.Event | ThreadHold | _Stop
 
 
 class ThreadJournal:
@@ -296,12 +346,29 @@ class ThreadJournal:
         self._queue.put(reached)
         reached.wait()
 
+    def hold(self, held: Callable[[], None]) -> Hold:
+        hold = ThreadHold(held)
+        self._queue.put(hold)
+        return hold
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize()
+
     def close(self) -> None:
         """Write what was submitted before, then end the thread."""
         self._queue.put(_STOP)
         self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._write_until_stopped()
+        except BaseException:
+            _log.exception("writer_failed")
+            self._writer.break_off()
+            raise
+
+    def _write_until_stopped(self) -> None:
         while True:
             group: list[Commit] = []
             after = self._gather(group)
@@ -309,10 +376,12 @@ class ThreadJournal:
                 self._writer.write_group(group)
             if isinstance(after, threading.Event):
                 after.set()
+            elif isinstance(after, ThreadHold):
+                after.stand()
             elif isinstance(after, _Stop):
                 return
 
-    def _gather(self, group: list[Commit]) -> threading.Event | _Stop | None:
+    def _gather(self, group: list[Commit]) -> threading.Event | ThreadHold | _Stop | None:
         """Fill `group` with what waits; answers what stood behind it, if not a commit."""
         item = self._queue.get()
         while True:

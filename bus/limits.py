@@ -11,10 +11,18 @@ from typing import Final
 request_body_bytes_max: Final = 8 * 1024 * 1024  # common 2.5
 result_bytes_max: Final = 256 * 1024  # common 6.4
 json_depth_max: Final = 64
+json_containers_max: Final = 100_000  # small ones cost 50 times their bytes, here and again in the SDK (security 2.19)
+json_searched_bytes_max: Final = 1024 * 1024  # finding what is wrong in a larger body takes seconds in plain Python
+bad_fields_listed_max: Final = 20
+field_path_characters_max: Final = 200
+cursor_characters_max: Final = 4_000
 envelope_bytes_max: Final = 96 * 1024 * 1024
+frame_bytes_max: Final = envelope_bytes_max + 64 * 1024  # what a wire takes: one envelope of any size, and its numbers
 value_depth_max: Final = 80
+value_items_max: Final = 4 * 1024 * 1024
 string_bytes_max: Final = envelope_bytes_max
 person_request_bytes_max: Final = 4 * 1024 * 1024  # one line on the person's socket
+person_request_depth_max: Final = json_depth_max + 4  # an element of the allowed depth lies three levels down
 
 # Time.
 call_deadline_ms_default: Final = 30_000  # common 6.4
@@ -24,14 +32,47 @@ link_heartbeat_ms: Final = 250
 link_silence_ms_max: Final = 5_000
 link_frames_unheard_max: Final = 20_000
 load_rows_at_once_max: Final = 250  # some 5 ms; other owners have their turns in between
+link_gathered_bytes_max: Final = 1024 * 1024
+outbox_window_parcels: Final = 512
+outbox_window_bytes: Final = 8 * 1024 * 1024
+counted_rows_max: Final = 100_000
+wire_frames_queued_max: Final = 20_000
+wire_frames_waiting_max: Final = 20_000
+wire_receives_a_turn_max: Final = 1_000
 owner_idle_ms: Final = 30_000
 owner_sweep_ms: Final = 5_000
 timers_a_turn_max: Final = 64
 timer_retry_ms: Final = 1_000
 inspection_wait_ms_max: Final = 20_000
-child_start_ms_max: Final = 15_000
-child_stop_grace_ms: Final = 5_000
 takeover_wait_ms: Final = 5_000  # ARCHITECTURE, Supervisor: start anew within 5 s
+
+# The gateway.
+admissions_per_call_max: Final = 3
+reads_at_once_max: Final = 16  # of one composed call, so that one list does not crowd out everyone else's calls
+legacy_sessions_max: Final = 10_000
+legacy_sessions_per_agent_max: Final = 64  # security 2.23
+legacy_session_idle_ms: Final = 30 * 60_000
+keep_alive_seconds: Final = 75
+requests_stop_grace_seconds: Final = 2
+
+# The person's port and commands.
+person_request_ms_max: Final = 60_000  # to send the one line
+person_reads_at_once_max: Final = 32
+person_connect_ms_max: Final = 5_000
+person_answer_ms_max: Final = 180_000
+scene_deadline_ms: Final = 120_000  # whole scenes in and out take seconds
+host_answer_ms_max: Final = 3_000
+follow_wait_ms: Final = 10_000
+follow_grace_ms: Final = 5_000
+follow_retry_ms: Final = 250
+inspected_items_default: Final = 100
+inspected_items_max: Final = 1_000
+owners_listed_max: Final = 5_000
+owner_rows_listed_max: Final = 1_000
+deliveries_peeked_max: Final = 100
+events_per_page: Final = 500
+events_shown_max: Final = 1_000
+events_shown_default: Final = 20
 
 # Journal.
 commit_batch_max: Final = 1_024
@@ -41,9 +82,20 @@ idempotency_keys_max: Final = 10_000
 answers_evicted_a_group_max: Final = 256
 journal_kept_records: Final = 1_000_000
 journal_trimmed_a_group_max: Final = 64
+known_calls_kept_max: Final = 50_000  # ids in memory, some 5 MB at most
 message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511
+
+# Keeping safe.
+backup_hold_ms_max: Final = 1_000
+backup_snapshot_ms_max: Final = 60_000
+backup_copy_ms_max: Final = 150_000
+backup_member_bytes_max: Final = 1 << 40
+rewrite_rows_a_commit: Final = 1_000
+rewrite_bytes_a_commit: Final = 8 * 1024 * 1024
+inspection_step_rows: Final = 2_000
+inspection_step_bytes: Final = 8 * 1024 * 1024
 
 # Names and lists (common 1.7, 7.1, 7.3).
 identifier_characters_max: Final = 200
@@ -64,9 +116,16 @@ region_elements_default: Final = 100
 region_elements_max: Final = 500
 labels_max: Final = 200
 label_characters_max: Final = 120
+measured_characters_max: Final = 100_000  # that one call may have measured: they cost 3 microseconds each
 element_bytes_max: Final = 224 * 1024  # one element must fit on a region's page
 element_depth_max: Final = 32
+element_type_characters_max: Final = 100
+index_characters_max: Final = 200  # longer ones are valid but not worth keeping: an import numbers such a scene anew
 region_page_bytes_max: Final = 240 * 1024  # leaves room for what stands beside the elements
+state_labels_bytes_max: Final = region_page_bytes_max - 16 * 1024
+state_types_max: Final = 50
+region_types_max: Final = 50
+left_out_listed_max: Final = 100
 element_ids_listed_bytes_max: Final = 128 * 1024
 coordinate_max: Final = 1_000_000_000  # scene units; sums of a few stay exact enough to draw
 canvas_write_bytes_max: Final = 32 * 1024 * 1024  # rows that one call may write
@@ -83,7 +142,6 @@ import_idle_ms_max: Final = 60_000  # then an import that nobody goes on with is
 changed_since_max: Final = 100
 
 # Mesh (mesh.md).
-task_title_characters_max: Final = 200
 task_instructions_bytes_max: Final = 32 * 1024
 task_envelope_bytes_max: Final = 64 * 1024
 open_threads_per_recipient_max: Final = 1_000
@@ -97,10 +155,23 @@ inbox_open_threads_bytes_max: Final = 24 * 1024
 reply_bytes_max: Final = 64 * 1024  # of agent_reply's body, artifacts and usage together
 reply_artifacts_max: Final = 50
 ended_threads_kept_max: Final = 1_000  # of a recipient: what a late close is told
+cleared_at_once_max: Final = 16
 full_mailbox_retry_seconds: Final = 30
 persona_characters_max: Final = 4_000
 
 # Processes.
+child_start_ms_max: Final = 15_000
+child_stop_grace_ms: Final = 5_000
+child_back_off_ms_first: Final = 200
+child_back_off_ms_max: Final = 5_000
+child_stable_ms: Final = 30_000  # a child that lived as long is started anew at once when it dies
+control_line_bytes_max: Final = 64 * 1024
+control_answer_ms_max: Final = 5_000
+control_connections_max: Final = 16
+log_bytes_max: Final = 8 * 1024 * 1024
+stop_wait_ms_max: Final = 3 * child_stop_grace_ms + 2_000  # each stage may need its grace
+progress_after_ms: Final = 1_000
+look_again_ms: Final = 20
 shards_max: Final = 4
 pool_threads: Final = 2
 socket_path_bytes_max: Final = 107
@@ -109,6 +180,7 @@ assert request_body_bytes_max > scene_bytes_max > task_envelope_bytes_max
 assert envelope_bytes_max > person_request_bytes_max > 2 * (scene_rest_bytes_max + part_bytes_max)
 assert element_bytes_max < part_bytes_max
 assert import_parts_max > 2 * elements_per_canvas_max // part_elements_max
+assert frame_bytes_max > envelope_bytes_max
 assert import_parts_max * part_bytes_max > 2 * (scene_elements_bytes_max + scene_files_bytes_max * 4 // 3)
 assert value_depth_max > json_depth_max
 assert task_instructions_bytes_max < task_envelope_bytes_max < inbox_deliveries_bytes_max  # one always fits a page
@@ -121,7 +193,15 @@ assert stamp_valid_ms < call_deadline_ms_default
 assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms
+assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
 assert page_items_default <= page_items_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max
 assert element_depth_max < json_depth_max
 assert region_elements_default <= region_elements_max <= elements_per_call_max
+assert state_labels_bytes_max < region_page_bytes_max
+assert legacy_sessions_per_agent_max < legacy_sessions_max
+assert call_deadline_ms_default < scene_deadline_ms < person_answer_ms_max  # the gateway's answer always comes first
+assert follow_wait_ms <= inspection_wait_ms_max
+assert max(page_items_max, events_per_page, events_shown_max) <= inspected_items_max
+assert host_answer_ms_max < call_deadline_ms_default
+assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms

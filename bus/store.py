@@ -20,6 +20,7 @@ is why ids are time-ordered and the journal and outbox share one sequence (docs/
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from bus.address import Address
@@ -39,6 +40,19 @@ class StoreBroken(Exception):
     """The disk did not accept the batch (EIO): nobody knows what is stored. The host must end."""
 
 
+class Snapshot(Protocol):
+    """The store as it was at one moment. Holding one on disk makes the file grow: close it soon."""
+
+    def copy_to(self, folder: Path) -> None:
+        """Write a compact copy, on disk when it returns, that LmdbStore opens. From any one thread.
+
+        Raises FileExistsError if a copy is there, StoreFull and StoreBroken.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
 class Store(Protocol):
     """Implementations: bus/store_lmdb.py (disk) and bus/store_memory.py. One test suite runs over both."""
 
@@ -52,8 +66,16 @@ class Store(Protocol):
         """Pairs whose key starts with `prefix`, in key order, strictly after the key `after`."""
         ...
 
+    def count(self, prefix: bytes, limit: int) -> int:
+        """How many keys start with `prefix`, counted up to `limit`; reads no values."""
+        ...
+
     def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
         """The pair with the highest key that starts with `prefix`."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """From any thread."""
         ...
 
     def close(self) -> None: ...
@@ -97,6 +119,11 @@ def mark_of(key: bytes) -> Mark:
     return Mark(int.from_bytes(key[3:11], "big"), int.from_bytes(key[11:19], "big"))
 
 
+def destination_of(key: bytes) -> int:
+    """The destination shard in an outbox key."""
+    return int.from_bytes(key[1:3], "big")
+
+
 def dead_letter_key(source: int, mark: Mark) -> bytes:
     return b"d" + source.to_bytes(2, "big") + _number(mark.sequence) + _number(mark.index)
 
@@ -112,6 +139,11 @@ def state_key(owner: Address, row: str) -> bytes:
 def row_of(key: bytes) -> str:
     """The row name in a state key."""
     return key.split(b"\x00", 1)[1].decode()
+
+
+def letter_of(key: bytes) -> tuple[int, Mark]:
+    """The source shard and mark in a dead letter key."""
+    return int.from_bytes(key[1:3], "big"), mark_of(key)
 
 
 def owners(store: Store, kind: str | None, after: Address | None, limit: int) -> Iterator[Address]:

@@ -19,12 +19,15 @@ from typing import Final, TypeVar
 
 import zmq
 
-from bus.limits import envelope_bytes_max, socket_path_bytes_max
+from bus.limits import (
+    frame_bytes_max,
+    socket_path_bytes_max,
+    wire_frames_queued_max,
+    wire_frames_waiting_max,
+    wire_receives_a_turn_max,
+)
 from bus.wire import Connection, Listener
 
-_FRAMES_QUEUED_MAX: Final = 20_000
-_WAITING_FRAMES_MAX: Final = 20_000
-_RECEIVES_A_TURN_MAX: Final = 1_000
 _RETRY_SECONDS: Final = 0.005
 _RECONNECT_MS: Final = 20
 
@@ -71,9 +74,9 @@ class ZmqWire:
 
 def _prepare(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.SNDHWM, _FRAMES_QUEUED_MAX)
-    socket.setsockopt(zmq.RCVHWM, _FRAMES_QUEUED_MAX)
-    socket.setsockopt(zmq.MAXMSGSIZE, envelope_bytes_max)
+    socket.setsockopt(zmq.SNDHWM, wire_frames_queued_max)
+    socket.setsockopt(zmq.RCVHWM, wire_frames_queued_max)
+    socket.setsockopt(zmq.MAXMSGSIZE, frame_bytes_max)
 
 
 def _address(path: Path) -> str:
@@ -106,13 +109,12 @@ class _Socket:
 
     def _drain(self) -> None:
         self._drain_is_due = False
-        for _ in range(_RECEIVES_A_TURN_MAX):
+        for _ in range(wire_receives_a_turn_max):
             if not self._is_open:
                 return
-            try:
-                parts = self._socket.recv_multipart(zmq.NOBLOCK)
-            except zmq.Again:
+            if not int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # cheaper than to receive and be told Again
                 return
+            parts = self._socket.recv_multipart(zmq.NOBLOCK)
             try:
                 self._received(parts)
             except BaseException:
@@ -135,7 +137,7 @@ class _Socket:
         return True
 
     def _keep(self, parts: list[bytes]) -> bool:
-        if len(self._waiting) >= _WAITING_FRAMES_MAX:
+        if len(self._waiting) >= wire_frames_waiting_max:
             return False
         self._waiting.append(parts)
         if self._retry is None:

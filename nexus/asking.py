@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -45,15 +45,6 @@ def ask(
         raise _ended(reason) from None
 
 
-def gather(home: Path | None, verb: str, arguments: Mapping[str, Value], doing: str) -> list[Record]:
-    """Every line that is answered, the verb's answer last."""
-    try:
-        with progress(doing):
-            return list(_client(home).converse(verb, _given(arguments)))
-    except (NotRunning, Refused) as reason:
-        raise _ended(reason) from None
-
-
 def follow(home: Path | None, verb: str, arguments: Mapping[str, Value]) -> Iterator[Record]:
     """Each event as it comes, until NEXUS ends or the person interrupts."""
     try:
@@ -62,10 +53,15 @@ def follow(home: Path | None, verb: str, arguments: Mapping[str, Value]) -> Iter
         raise _ended(reason) from None
 
 
-def records(answer: Record, field: str) -> list[Record]:
-    """The list of records that an answer holds under `field`."""
-    listed = answer.get(field)
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+def stream(
+    home: Path | None, verb: str, arguments: Mapping[str, Value], each: Callable[[Record], None], doing: str
+) -> Record:
+    """Each event of a verb that ends, and its last answer."""
+    try:
+        with progress(doing):
+            return _client(home).stream(verb, _given(arguments), each)
+    except (NotRunning, Refused) as reason:
+        raise _ended(reason) from None
 
 
 def _client(home: Path | None) -> PersonClient:

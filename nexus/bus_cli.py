@@ -1,4 +1,7 @@
-"""`nexus-bus`: look at owners, mailboxes and the journal of a running NEXUS. It reads and changes nothing."""
+"""`nexus-bus`: look at owners, mailboxes and the journal of a running NEXUS.
+
+These commands read and change nothing; nexus/bus_upkeep_cli.py has the others, of which two change something.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,16 @@ from typing import Annotated, Final
 import typer
 
 from bus.events import CATALOGUE
-from bus.value import Record
-from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, follow, records
+from bus.limits import events_shown_default, events_shown_max
+from bus.value import Record, records
+from nexus import bus_upkeep_cli
+from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, follow
 from nexus.output import escape, fields, json_text, print_json, print_line, print_lines, shown, table, time_text
 
 _ADDRESS_HELP: Final = "An owner's address: kind/workspace/id, as `nexus-bus ls` shows it."
 
 app = typer.Typer(
-    help="Look at what runs on the bus: owners, mailboxes, events. Nothing is taken or changed.",
+    help="Look at what runs on the bus: owners, mailboxes, events. Only `dead retry` and `dead drop` change anything.",
     rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -82,7 +87,9 @@ def peek(
 @app.command("tail", epilog=examples("nexus-bus tail", "nexus-bus tail -f", "nexus-bus tail -n 100 --json"))
 def tail(
     following: Annotated[bool, typer.Option("--follow", "-f", help="Go on as events happen, until Ctrl-C.")] = False,
-    count: Annotated[int, typer.Option("--count", "-n", min=0, max=1_000, help="How many past events.")] = 20,
+    count: Annotated[
+        int, typer.Option("--count", "-n", min=0, max=events_shown_max, help="How many past events.")
+    ] = events_shown_default,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -119,6 +126,9 @@ def get(
         print_line(f"{shown(one.get('row'))}  {json_text(one.get('value'))}")
     if answer.get("truncated") is True:
         print_line("There are more rows; name one to see it.", to_stderr=True)
+
+
+bus_upkeep_cli.register(app)
 
 
 def event_line(event: Record) -> str:

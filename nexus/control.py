@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 import os
 import socket
-from typing import Final
 
+from bus.limits import control_answer_ms_max, control_line_bytes_max
 from nexus.config import Home
 from nexus.peer import peer_user_id
-
-line_bytes_max: Final = 64 * 1024
-_answer_seconds: Final = 5.0
 
 
 class NotRunning(Exception):
@@ -31,7 +28,7 @@ class ControlLine:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._connection.settimeout(_answer_seconds)
+        self._connection.settimeout(control_answer_ms_max / 1000)
         try:
             self._connection.connect(str(home.supervisor_socket))
             # A socket that another user put there must not be able to answer for NEXUS.
@@ -46,7 +43,7 @@ class ControlLine:
         received = b""
         try:
             self._connection.sendall(json.dumps({"verb": verb}).encode() + b"\n")
-            while not received.endswith(b"\n") and len(received) < line_bytes_max:
+            while not received.endswith(b"\n") and len(received) < control_line_bytes_max:
                 piece = self._connection.recv(4096)
                 if not piece:
                     break

@@ -17,9 +17,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from bus.value import Record, Value
+from bus.value import Record, Value, records
 from nexus import exit_codes
-from nexus.demo_mcp import ToolRefused, Tools, box, connected, records
+from nexus.demo_mcp import ToolRefused, Tools, box, connected
 from nexus.demo_runtime import DemoAgentProcess, DemoRuntime, StepFailed
 from nexus.output import escape, print_line, shown
 

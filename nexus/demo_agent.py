@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from bus.value import Record, Value
-from nexus.demo_mcp import ToolRefused, Tools, box, connected, records
+from bus.value import Record, Value, records
+from nexus.demo_mcp import ToolRefused, Tools, box, connected
 from nexus.output import escape, print_json, shown
 
 TOKEN_VARIABLE: Final = "NEXUS_TOKEN_FILE"
@@ -111,7 +111,6 @@ def _data(task: Record, field: str) -> Record:
 
 def _say(step: str, facts: Mapping[str, Value]) -> None:
     print_json({"step": step, **facts})
-    sys.stdout.flush()
 
 
 def main() -> None:

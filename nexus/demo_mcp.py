@@ -55,11 +55,6 @@ async def connected(url: str, token: str) -> AsyncIterator[Tools]:
         yield Tools(client)
 
 
-def records(content: Record, field: str) -> list[Record]:
-    listed = content.get(field)
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-
-
 def box(element_id: str, x: float, y: float, label: str, color: str) -> list[Value]:
     """A labelled rectangle: the shape and the text that it contains, as `elements` of canvas_create_elements."""
     shape: Record = {

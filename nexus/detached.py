@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,13 +71,16 @@ def run_detached(path: Path, port: int | None, report: int, command: Sequence[st
 
 
 class PipeReporter:
-    """Tells the waiting command; goes on silently when it is gone."""
+    """Tells the waiting command while it waits; what comes later goes to the supervisor's log."""
 
     def __init__(self, descriptor: int) -> None:
         self._stream = os.fdopen(descriptor, "wb", buffering=0)
 
     def progress(self, text: str) -> None:
-        self._tell({"progress": text})
+        if self._stream.closed:
+            sys.stderr.write(f"{text}\n")
+        else:
+            self._tell({"progress": text})
 
     def ready(self, running: Running) -> None:
         self._tell({"ready": running.record()})

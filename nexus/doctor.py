@@ -106,17 +106,25 @@ def check_modes(home: Home) -> Check:
     for looked_at, entry in enumerate(_entries(home.path)):
         if looked_at >= _entries_looked_at_max:
             break
-        found = entry.lstat()
+        try:
+            found = entry.lstat()
+        except FileNotFoundError:  # NEXUS runs on, and removes what it no longer needs
+            continue
         if not stat.S_ISLNK(found.st_mode) and found.st_mode & 0o077:
             return Check("home", Outcome.PROBLEM, f"{entry} is open to other users. Close it with: chmod go= {entry}")
-    shards = home.settings.shards
-    return Check("home", Outcome.GOOD, f"{home.path}, for this user only; {shards} shard{'s' * (shards > 1)}")
+    shards, incarnation = home.settings.shards, home.settings.incarnation
+    text = f"{home.path}, for this user only; {shards} shard{'s' * (shards > 1)}, incarnation {incarnation}"
+    return Check("home", Outcome.GOOD, text)
 
 
 def check_processes(home: Home) -> Iterator[Check]:
     """What runs on the home now: locks, processes and the port."""
-    if control.supervisor_answers(home):
-        yield from _check_running(control.ask(home, "status"))
+    try:
+        status = control.ask(home, "status")
+    except control.NotRunning:
+        status = None
+    if status is not None:
+        yield from _check_running(status)
         return
     if is_held(home.lock_file):
         yield Check("lock", Outcome.PROBLEM, "a supervisor holds the lock but does not answer; is it still starting?")
@@ -198,6 +206,6 @@ def _entries(folder: Path) -> Iterator[Path]:
     yield folder
     for root, folders, files in os.walk(folder):
         # A browser's profile is its own business; its folder is closed.
-        if Path(root) == folder:
+        if Path(root) == folder and "profiles" in folders:
             folders.remove("profiles")
         yield from (Path(root, name) for name in (*folders, *files))

@@ -73,6 +73,7 @@ class Family:
     """All children and where each is in its life."""
 
     def __init__(self, plans: Sequence[ChildPlan], spawn: Callable[[ChildPlan], ChildProcess]) -> None:
+        """`spawn` raises OSError when the system cannot start a process now, and has told the person why."""
         self._children = [_Child(plan) for plan in sorted(plans, key=lambda plan: plan.stage)]
         self._spawn = spawn
         self._stopping = False
@@ -142,13 +143,16 @@ class Family:
             child.was_ready = True
             child.kill_ms = None
         if process.has_ended():
-            child.process = None
-            child.kill_ms = None
-            child.take(ChildEvent.DIED)
-            child.deaths = deaths_in_a_row(child.deaths, now_ms - child.started_ms)
-            child.due_ms = now_ms + back_off_ms(child.deaths)
-            if not child.was_ready and not self._stopping:
-                self.failure = child.plan.name
+            self._lost(child, now_ms)
+
+    def _lost(self, child: _Child, now_ms: int) -> None:
+        child.process = None
+        child.kill_ms = None
+        child.take(ChildEvent.DIED)
+        child.deaths = deaths_in_a_row(child.deaths, now_ms - child.started_ms)
+        child.due_ms = now_ms + back_off_ms(child.deaths)
+        if not child.was_ready and not self._stopping:
+            self.failure = self.failure or child.plan.name
 
     def _open_stage(self) -> int:
         """The first stage that was never ready as a whole, or the last one: later stages do not start yet."""
@@ -162,9 +166,12 @@ class Family:
         for child in self._children:
             if child.state is ChildState.WAITING and child.plan.stage <= open_stage and now_ms >= child.due_ms:
                 child.take(ChildEvent.DUE)
-                child.process = self._spawn(child.plan)
                 child.started_ms = now_ms
                 child.kill_ms = now_ms + child_start_ms_max
+                try:
+                    child.process = self._spawn(child.plan)
+                except OSError:  # no process, descriptor or disk to be had: that passes, and the others live on
+                    self._lost(child, now_ms)
 
     def _stop_last_stage(self, now_ms: int) -> None:
         for child in self._children:

@@ -14,6 +14,7 @@ import uvloop
 from bus.client import BusClient
 from bus.clock import SystemClock
 from bus.envelope import LinkClass
+from bus.limits import keep_alive_seconds, requests_stop_grace_seconds
 from bus.link import Identity
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, GatewaySockets, Ready
@@ -44,7 +45,9 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
         return BusClient(wire, hosts, identity, clock=clock, scheduler=loop, nonce=nonce)
 
     agents, person = client(LinkClass.GATEWAY), client(LinkClass.PERSON)
-    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=derived_key(home.key(), "cursors"))
+    # A restored home is another history: cursors into the former one are not taken for places in this one.
+    seal_key = derived_key(home.key(), f"cursors of incarnation {home.settings.incarnation}")
+    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=seal_key)
     person_server = await PersonPort(person, clock, home.settings.shards).serve(sockets.person)
     server = _HttpServer(gateway, ready)
     serving = asyncio.ensure_future(server.serve(sockets=[sockets.mcp_tcp, sockets.mcp_unix]))
@@ -73,8 +76,8 @@ class _HttpServer(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 date_header=False,
-                timeout_keep_alive=75,
-                timeout_graceful_shutdown=2,
+                timeout_keep_alive=keep_alive_seconds,
+                timeout_graceful_shutdown=requests_stop_grace_seconds,
                 proxy_headers=False,
             )
         )

@@ -13,12 +13,9 @@ import select
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
+from bus.limits import look_again_ms, progress_after_ms
 from nexus.config import Home
-
-_look_every_ms: Final = 20
-_tell_after_ms: Final = 1_000
 
 
 class AlreadyRunning(Exception):
@@ -94,7 +91,7 @@ def _take(descriptor: int, deadline_ms: int, is_hopeless: Callable[[], bool], wa
     while not _try(descriptor):
         if is_hopeless() or _now_ms() >= deadline_ms:
             return False
-        if not has_told and _now_ms() - started_ms >= _tell_after_ms:
+        if not has_told and _now_ms() - started_ms >= progress_after_ms:
             has_told = True
             waiting()
         _pause()
@@ -110,7 +107,7 @@ def _try(descriptor: int) -> bool:
 
 
 def _pause() -> None:
-    select.select([], [], [], _look_every_ms / 1000)
+    select.select([], [], [], look_again_ms / 1000)
 
 
 def _now_ms() -> int:

@@ -13,32 +13,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
-from bus.limits import child_stop_grace_ms, takeover_wait_ms
+from bus.limits import look_again_ms, progress_after_ms, stop_wait_ms_max, takeover_wait_ms
 from nexus import exit_codes
+from nexus.asking import HomeOption, JsonOption
 from nexus.children import COMMAND
 from nexus.config import Home, HomeMissing, home_path, open_home
 from nexus.control import ControlLine, NotRunning, ask
 from nexus.detached import Refused, start_detached
 from nexus.doctor import PROMISE, Outcome, examine
 from nexus.home_lock import is_held, wait_until_free
+from nexus.output import print_json
 from nexus.supervisor import REFUSALS, Running, exit_code_of, supervise
-
-HomeOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--home", help="The home folder; else NEXUS_HOME, else the platform's data folder.", show_default=False
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
-
-_stop_ms_max: Final = 3 * child_stop_grace_ms + 2_000
-_tell_after_ms: Final = 1_000
-_look_every_ms: Final = 20
 
 
 def register(app: typer.Typer, command: Sequence[str] = COMMAND) -> None:
@@ -87,9 +76,13 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         opened = open_home(home_path(home, os.environ))
         answer = ask(opened, "status")
         if as_json:
-            print_json({"url": answer["url"], "home": str(opened.path), "processes": answer["processes"]})
+            incarnation = opened.settings.incarnation
+            known = {"url": answer["url"], "home": str(opened.path), "incarnation": incarnation}
+            print_json({**known, "processes": answer["processes"]})
             return
         typer.echo(f"NEXUS runs on {opened.path}\nMCP address: {answer['url']}")
+        if opened.settings.incarnation > 1:
+            typer.echo(f"Restored from backups so far: {opened.settings.incarnation - 1}")
         for process in processes_of(answer):
             typer.echo(f"  {process['role']:<11} {process['name']:<12} {process['pid']}")
         if not answer["isReady"]:
@@ -169,10 +162,10 @@ def wait_with_progress(is_done: Callable[[], bool], text: str, home: Home) -> No
     started_ms, told = _now_ms(), 0
     while not is_done():
         waited_ms = _now_ms() - started_ms
-        if waited_ms >= _stop_ms_max:
+        if waited_ms >= stop_wait_ms_max:
             raise NotStopped(f"NEXUS on {home.path} does not stop. See its processes with: nexus status")
-        if waited_ms // _tell_after_ms > told:
-            told = waited_ms // _tell_after_ms
+        if waited_ms // progress_after_ms > told:
+            told = waited_ms // progress_after_ms
             say_progress(text)
         _pause()
 
@@ -211,19 +204,13 @@ def processes_of(answer: dict[str, object]) -> list[dict[str, object]]:
     return processes
 
 
-def print_json(value: object) -> None:
-    """One line of JSON, at once even into a pipe."""
-    typer.echo(json.dumps(value))
-    sys.stdout.flush()
-
-
 def say_progress(text: str) -> None:
     """One line on standard error, so that it never mixes with a result."""
     typer.echo(f"{text} ...", err=True)
 
 
 def _pause() -> None:
-    select.select([], [], [], _look_every_ms / 1000)
+    select.select([], [], [], look_again_ms / 1000)
 
 
 def _now_ms() -> int:

@@ -9,21 +9,22 @@ markup, so square brackets in a name are square brackets.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Final
 
 import typer
 from rich.cells import cell_len
 
+from bus.limits import progress_after_ms
 from bus.value import Value
 from nexus import exit_codes
+from tools.times import rfc3339
 
-progress_after_seconds: Final = 1.0
 progress_every_seconds: Final = 5.0
 cell_characters_max: Final = 120
 
@@ -61,7 +62,9 @@ def json_text(value: object) -> str:
 
 
 def print_json(value: object) -> None:
+    """One line, at once even into a pipe: whoever reads it may wait for it."""
     typer.echo(json_text(value))
+    sys.stdout.flush()
 
 
 def print_line(text: str, *, to_stderr: bool = False) -> None:
@@ -121,10 +124,9 @@ def time_text(milliseconds: Value) -> str:
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int):
         return shown(milliseconds)
     try:
-        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+        return rfc3339(milliseconds)
     except (OverflowError, ValueError, OSError):
         return str(milliseconds)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def error_lines(error: Mapping[str, Value]) -> list[str]:
@@ -160,7 +162,7 @@ def progress(doing: str) -> Iterator[None]:
 
     def speak() -> None:
         started = time.monotonic()
-        wait = progress_after_seconds
+        wait = progress_after_ms / 1000
         while not finished.wait(wait):
             typer.echo(f"{doing} ... {time.monotonic() - started:.0f} s", err=True)
             wait = progress_every_seconds

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from bus.limits import person_request_bytes_max
+from bus.limits import person_answer_ms_max, person_connect_ms_max, person_request_bytes_max
 from bus.value import Record, Value
 from nexus.peer import peer_user_id
 from tools.errors import Code, Refusal
 
-connect_seconds_max: Final = 5.0
-answer_seconds_max: Final = 180.0
-"""Longer than any deadline the gateway sets, so that its answer always comes first."""
 _READ_BYTES: Final = 1 << 16
 
 NOT_RUNNING_TEXT: Final = "NEXUS is not running on this home; start it with `nexus up`."
@@ -46,20 +43,14 @@ class PersonClient:
 
     def ask(self, verb: str, arguments: Mapping[str, Value], lines: Iterable[Mapping[str, Value]] = ()) -> Record:
         """The verb's answer; `lines` follow the request, one by one. Raises NotRunning or Refused."""
-        for answer in self.converse(verb, arguments, lines):
-            return answer
-        raise _ended_early()
-
-    def converse(
-        self, verb: str, arguments: Mapping[str, Value], lines: Iterable[Mapping[str, Value]] = ()
-    ) -> Iterator[Record]:
-        """Each line that is answered, the verb's answer last. Raises NotRunning or Refused."""
         request = _request_line(verb, arguments)
         with self._connected() as connection:
             is_listening = _send(connection, request)
             for line in lines:
                 is_listening = is_listening and _send(connection, _written(line))
-            yield from _answers(connection)
+            for answer in _answers(connection):
+                return answer
+        raise _ended_early()
 
     def follow(self, verb: str, arguments: Mapping[str, Value]) -> Iterator[Record]:
         """The events of a following verb until the caller stops or NEXUS ends. Raises NotRunning or Refused."""
@@ -69,16 +60,28 @@ class PersonClient:
             connection.settimeout(None)
             yield from _answers(connection)
 
+    def stream(self, verb: str, arguments: Mapping[str, Value], each: Callable[[Record], None]) -> Record:
+        """Hand each event of a verb that ends to `each`; its last answer. Raises NotRunning or Refused."""
+        request = _request_line(verb, arguments)
+        with self._connected() as connection:
+            _send(connection, request)
+            connection.settimeout(None)
+            for is_event, record in _lines(connection):
+                if not is_event:
+                    return record
+                each(record)
+        raise _ended_early()
+
     def _connected(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.settimeout(connect_seconds_max)
+            connection.settimeout(person_connect_ms_max / 1000)
             connection.connect(os.fspath(self._path))
             if peer_user_id(connection) != os.getuid():
                 raise Refused.because(
                     Code.UNIDENTIFIED_CALLER, "The person's socket of this home belongs to another user."
                 )
-            connection.settimeout(answer_seconds_max)
+            connection.settimeout(person_answer_ms_max / 1000)
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as absent:
             connection.close()
             raise NotRunning(NOT_RUNNING_TEXT) from absent
@@ -124,7 +127,11 @@ def _send(connection: socket.socket, line: bytes) -> bool:
 
 
 def _answers(connection: socket.socket) -> Iterator[Record]:
-    """Each line's payload: the record under `ok` or `event`. Raises Refused for an `error` line."""
+    return (record for _, record in _lines(connection))
+
+
+def _lines(connection: socket.socket) -> Iterator[tuple[bool, Record]]:
+    """For each line whether it is an event, and its payload. Raises Refused for an `error` line."""
     pending = bytearray()
     while True:
         try:
@@ -144,13 +151,13 @@ def _answers(connection: socket.socket) -> Iterator[Record]:
             yield _payload(line)
 
 
-def _payload(line: bytes) -> Record:
+def _payload(line: bytes) -> tuple[bool, Record]:
     answer = json.loads(line)
     error = answer.get("error")
     if isinstance(error, dict):
         raise Refused(error)
     payload = answer.get("ok", answer.get("event"))
-    return payload if isinstance(payload, dict) else {}
+    return "event" in answer, payload if isinstance(payload, dict) else {}
 
 
 def _ended_early() -> Refused:

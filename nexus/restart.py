@@ -1,9 +1,9 @@
 """When a child is started, awaited, started again or given up: a table and a back-off, without any process.
 
 A child that dies is started again at once the first time, so that a killed shard host is back well under a second;
-each further death within `stable_ms` waits longer, up to `back_off_ms_max`. A child that never became ready on the
-first start fails the whole start instead: `nexus up` must not report ready, nor hang. Once running, no child is ever
-given up, because the person's data sits behind it and the cause may pass (a full disk). Pure.
+each further death within `child_stable_ms` waits longer, up to `child_back_off_ms_max`. A child that never became ready
+on the first start fails the whole start instead: `nexus up` must not report ready, nor hang. Once running, no child is
+ever given up, because the person's data sits behind it and the cause may pass (a full disk). Pure.
 """
 
 from __future__ import annotations
@@ -12,11 +12,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-back_off_ms_first: Final = 200
-back_off_ms_max: Final = 5_000
-stable_ms: Final = 30_000
-
-assert 0 < back_off_ms_first < back_off_ms_max < stable_ms
+from bus.limits import child_back_off_ms_first, child_back_off_ms_max, child_stable_ms
 
 
 class ChildState(StrEnum):
@@ -56,12 +52,12 @@ def next_state(state: ChildState, event: ChildEvent) -> ChildState:
 
 
 def deaths_in_a_row(before: int, lived_ms: int) -> int:
-    """The count after one more death: a child that lived `stable_ms` starts over."""
-    return 1 if lived_ms >= stable_ms else before + 1
+    """The count after one more death: a child that lived `child_stable_ms` starts over."""
+    return 1 if lived_ms >= child_stable_ms else before + 1
 
 
 def back_off_ms(deaths: int) -> int:
     """How long to wait before the start after the `deaths`-th death in a row."""
     if deaths <= 1:
         return 0
-    return min(back_off_ms_max, back_off_ms_first << min(deaths - 2, 16))
+    return min(child_back_off_ms_max, child_back_off_ms_first << min(deaths - 2, 16))

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import structlog
 import uvloop
 
 from actors.assembly import Surroundings, start_host
+from actors.decision import Rules
 from actors.host import Place
 from actors.pool import ThreadPool
 from actors.roster import roster
 from bus.clock import SystemClock
 from bus.journal import GroupWriter, ThreadJournal
-from bus.limits import pool_threads, takeover_wait_ms
+from bus.limits import look_again_ms, pool_threads, takeover_wait_ms
 from bus.store_lmdb import LmdbStore, StoreInUse
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, Ready
@@ -27,7 +32,6 @@ from nexus.event_loop import leave_old_objects_alone, let_threads_alternate, non
 from nexus.logs import configure_logs
 
 _EXIT_DISK_BROKE = 74
-_RETRY_SECONDS = 0.02
 
 
 def run_shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
@@ -39,11 +43,31 @@ def run_shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
 
 
 async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
+    sockets = [home.shard_socket(number) for number in range(home.settings.shards)]
+    ground = Ground(Place(shard, len(sockets)), home.shard_folder(shard), sockets, home.key(), home.backups)
+    await serve_shard(ground, roster(), ready, ended)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where a shard host stands: its number, its store's folder, all hosts' sockets by number, the home's key."""
+
+    place: Place
+    folder: Path
+    sockets: Sequence[Path]
+    key: bytes = field(repr=False)
+    backups: Path | None = None
+    """The folder that copies for a backup go to."""
+
+
+async def serve_shard(ground: Ground, rules: Mapping[str, Rules[Any]], ready: Ready, ended: Ended) -> None:
+    """Build the host from the product's parts and serve until told to end. Benchmarks bring rules of their own."""
     loop = asyncio.get_running_loop()
     stop = told_to_end(loop, ended)
-    store = await _open_store(home, shard)
+    store = await _open_store(ground.folder)
     wire = ZmqWire(loop)
     pool = ThreadPool(pool_threads)
+    beside = ThreadPool(1)
     journals: list[ThreadJournal] = []
 
     def make_journal(writer: GroupWriter) -> ThreadJournal:
@@ -51,20 +75,23 @@ async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> Non
         return journals[-1]
 
     around = Surroundings(
-        place=Place(shard, home.settings.shards),
-        sockets=[home.shard_socket(number) for number in range(home.settings.shards)],
-        key=home.key(),
+        place=ground.place,
+        sockets=ground.sockets,
+        key=ground.key,
         store=store,
         wire=wire,
         clock=SystemClock(),
         scheduler=loop,
         executor=pool,
         nonce=nonce,
+        beside=beside,
+        backups=ground.backups,
     )
-    running = start_host(around, roster(), make_journal, _end_at_once)
+    running = start_host(around, rules, make_journal, _end_at_once)
     ready()
     await stop
     pool.close()
+    beside.close()
     for journal in journals:
         journal.close()
     running.host.hear_threads()
@@ -73,17 +100,17 @@ async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> Non
     store.close()
 
 
-async def _open_store(home: Home, shard: int) -> LmdbStore:
+async def _open_store(folder: Path) -> LmdbStore:
     """A host that was killed a moment ago may not have let go of its lock yet."""
     loop = asyncio.get_running_loop()
     end = loop.time() + takeover_wait_ms / 1000
     while True:
         try:
-            return LmdbStore(home.shard_folder(shard))
+            return LmdbStore(folder)
         except StoreInUse:
             if loop.time() > end:
                 raise
-        await asyncio.sleep(_RETRY_SECONDS)
+        await asyncio.sleep(look_again_ms / 1000)
 
 
 def _end_at_once() -> None:

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 
+from bus.limits import log_bytes_max
 from nexus.config import Home
 from nexus.family import ChildPlan
 
 _allowed: Final = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR"})
-_log_bytes_max: Final = 8 * 1024 * 1024
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -28,7 +28,7 @@ def open_log(home: Home, name: str) -> IO[bytes]:
     """The log of a process, to append to. One older one is kept once it has grown past its bound."""
     file = home.logs / f"{name}.log"
     with contextlib.suppress(FileNotFoundError):
-        if file.stat().st_size > _log_bytes_max:
+        if file.stat().st_size > log_bytes_max:
             file.replace(home.logs / f"{name}.log.1")
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     return os.fdopen(descriptor, "ab", buffering=0)

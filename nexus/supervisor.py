@@ -20,19 +20,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from bus.limits import takeover_wait_ms
+from bus.limits import control_connections_max, control_line_bytes_max, progress_after_ms, takeover_wait_ms
 from nexus import exit_codes
 from nexus.config import Home, HomeRefused, create_home, prepare_sockets, remove_sockets, usable_cores
-from nexus.control import line_bytes_max, supervisor_answers
+from nexus.control import supervisor_answers
 from nexus.family import ChildPlan, ChildProcess, Family
 from nexus.home_lock import AlreadyRunning, ChildrenLinger, HomeLock
 from nexus.hygiene import harden
 from nexus.peer import peer_user_id
+from nexus.reshard import bring_up_to_date
 from nexus.sockets import LOOPBACK, PortTaken, listen_on_path, listen_on_port, port_of
 from nexus.spawn import spawn_child
-
-_progress_every_ms: Final = 1_000
-_control_connections_max: Final = 16
 
 
 class StartFailed(Exception):
@@ -58,7 +56,7 @@ class Reporter(Protocol):
     """Who hears what happens while NEXUS starts and runs."""
 
     def progress(self, text: str) -> None:
-        """Something takes longer than a second."""
+        """Something takes longer than a second, or must be tried again. Also after `ready`."""
         ...
 
     def ready(self, running: Running) -> None:
@@ -93,7 +91,7 @@ def supervise(path: Path, port: int | None, command: Sequence[str], reporter: Re
         waiting=reporter.progress,
     )
     try:
-        home = prepare_sockets(home)
+        home = bring_up_to_date(prepare_sockets(home), reporter.progress)
         with ExitStack() as stack:
             stack.callback(remove_sockets, home)
             sockets = ListeningSockets.made(home, home.settings.port if port is None else port, stack)
@@ -160,7 +158,7 @@ class Supervisor:
         self._family = Family(plans, self._spawn)
         self._running = Running(f"http://{LOOPBACK}:{sockets.port}/mcp", home.path, os.getpid())
         self._has_reported = False
-        self._progress_ms = _now_ms() + _progress_every_ms
+        self._progress_ms = _now_ms() + progress_after_ms
         self._selector = selectors.DefaultSelector()
         self._control = ControlServer(sockets.control, self._selector, self._answer)
 
@@ -188,7 +186,11 @@ class Supervisor:
                 key.data()
 
     def _spawn(self, plan: ChildPlan) -> ChildProcess:
-        child = spawn_child(self._home, plan, self._command)
+        try:
+            child = spawn_child(self._home, plan, self._command)
+        except OSError as error:
+            self._reporter.progress(f"{plan.name} cannot be started now: {error.strerror}")
+            raise
 
         def read() -> None:
             if not child.read_ready():
@@ -205,7 +207,7 @@ class Supervisor:
             self._has_reported = True
             self._reporter.ready(self._running)
         elif _now_ms() >= self._progress_ms:
-            self._progress_ms = _now_ms() + _progress_every_ms
+            self._progress_ms = _now_ms() + progress_after_ms
             self._reporter.progress(f"Starting: {', '.join(self._family.awaited())}")
 
     def _wait_seconds(self) -> float | None:
@@ -257,7 +259,7 @@ class ControlServer:
         connection.setblocking(False)
         self._received[connection] = b""
         self._selector.register(connection, selectors.EVENT_READ, lambda: self._read(connection))
-        if len(self._received) > _control_connections_max:
+        if len(self._received) > control_connections_max:
             self._drop(next(iter(self._received)))
 
     def _read(self, connection: socket.socket) -> None:
@@ -271,7 +273,7 @@ class ControlServer:
             piece = b""
         received = self._received[connection] + piece
         self._received[connection] = received
-        if not piece or len(received) > line_bytes_max:
+        if not piece or len(received) > control_line_bytes_max:
             self._drop(connection)
         elif received.endswith(b"\n"):
             self._received[connection] = b""

@@ -14,7 +14,20 @@ from bus.limits import (
     reply_artifacts_max,
     task_instructions_bytes_max,
 )
-from tools.base import Capability, Family, Identifier, Kind, Model, Name, Reason, Route, Scope, ScopedInput, Tool
+from tools.base import (
+    Capability,
+    Family,
+    Identifier,
+    Kind,
+    Model,
+    Name,
+    PageCursor,
+    Reason,
+    Route,
+    Scope,
+    ScopedInput,
+    Tool,
+)
 from tools.fence import Fence
 from tools.plain_json import JsonList, JsonObject
 from tools.tiers import Tier, WithheldReason
@@ -45,7 +58,7 @@ class AgentName(Model):
 
 
 class AgentListPeersInput(ScopedInput):
-    cursor: str | None = Field(default=None, max_length=1_000, description="nextCursor of the page before.")
+    cursor: PageCursor = None
 
 
 class WithheldTier(Model):
@@ -170,7 +183,7 @@ class AgentRejectOutput(Model):
 
 class AgentInboxInput(ScopedInput):
     limit: int = Field(default=inbox_items_default, ge=1, le=inbox_items_max)
-    cursor: str | None = Field(default=None, max_length=1_000, description="nextCursor of the page before.")
+    cursor: PageCursor = None
 
 
 class DeliveredTask(Model):

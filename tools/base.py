@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bus.limits import (
     call_deadline_ms_default,
+    cursor_characters_max,
     identifier_characters_max,
     name_characters_max,
     reason_characters_max,
@@ -80,9 +81,12 @@ class Route(StrEnum):
 
 
 class Model(BaseModel):
-    """Base of everything that crosses the MCP border: camelCase by alias-free field names, nothing unknown."""
+    """Base of everything that crosses the MCP border: camelCase by alias-free field names, nothing unknown.
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+    Its errors do not quote what did not fit: they reach logs, which hold nothing that agents or people typed.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True, hide_input_in_errors=True)
 
 
 class ToolInput(Model):
@@ -112,6 +116,11 @@ Name = Annotated[str, Field(min_length=1, max_length=name_characters_max), After
 
 Reason = Annotated[str, Field(min_length=1, max_length=reason_characters_max), AfterValidator(_must_be_plain)]
 """Why a change is made: one line of 1 to 200 characters, no control characters (canvas 2)."""
+
+PageCursor = Annotated[
+    str | None, Field(max_length=cursor_characters_max, description="nextCursor of the page before.")
+]
+"""Where the next page of a list starts (common 7.3)."""
 
 ScopedInput.model_rebuild()
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
+from bus.limits import bad_fields_listed_max
 from bus.value import Record, Value
 
 
@@ -83,7 +85,8 @@ NOT_FOUND: Final = Refusal(
 
 def invalid_arguments(fields: Mapping[str, str]) -> Refusal:
     """Bad arguments; `fields` maps the path of each bad field (`elements.3.width`) to what is wrong with it."""
-    listed: list[Value] = [{"path": path, "problem": problem} for path, problem in list(fields.items())[:20]]
+    first = islice(fields.items(), bad_fields_listed_max)
+    listed: list[Value] = [{"path": path, "problem": problem} for path, problem in first]
     return Refusal(
         Code.INVALID_ARGUMENTS,
         "Some arguments do not fit this tool. Correct the fields that are listed and call again.",

@@ -6,22 +6,18 @@ has no effects, so the hot path never waits for the disk.
 
 from __future__ import annotations
 
-from typing import Annotated, Final
-
-from pydantic import Field
+from typing import Final
 
 from actors.agent.admission import Admission, AgentFacts, CallFacts, admit, matching_credential
 from actors.agent.keys import GivenKey, Use, use
 from actors.agent.state import DEFAULT_CREDENTIAL, HEAD_ROW, AgentState, Credential, Head, credential_row
+from actors.credential import TokenHash
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.parsed import parsed
 from bus import address
 from bus.value import Record
 from tools.base import Model
 from tools.errors import NOT_FOUND, Refusal
-
-TokenHash = Annotated[bytes, Field(min_length=32, max_length=32)]
-"""The SHA-256 of a token's secret; the secret itself never rides on the bus."""
 
 
 class Authenticate(Model):

@@ -6,7 +6,7 @@ A new name belongs to the directory to grant: the call stays open as a `claim/<c
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -21,6 +21,7 @@ from actors.agent.state import (
     claim_row,
     credential_row,
 )
+from actors.credential import TokenHash
 from actors.decision import (
     Answer,
     Context,
@@ -55,7 +56,7 @@ class AgentCreated(Model):
     workspaceId: str
     mode: Literal["auto"]
     capabilities: list[Literal["mesh"]]
-    tokenHash: Annotated[bytes, Field(min_length=32, max_length=32)]
+    tokenHash: TokenHash
 
 
 class NameClaimed(Model):

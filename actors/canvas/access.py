@@ -12,12 +12,11 @@ from pydantic import BaseModel, ValidationError
 
 from actors.canvas.state import CanvasState, Head
 from actors.decision import Context, Message, PrincipalKind
+from bus.limits import field_path_characters_max
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
 
 ROLES: Final = ("viewer", "commenter", "editor", "owner")
 """Each may do what those before it may."""
-
-_PATH_CHARACTERS_MAX: Final = 200
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
 
@@ -58,4 +57,4 @@ def parsed(model: type[Arguments], message: Message) -> Arguments | Refusal:
 
 def _path(location: tuple[int | str, ...]) -> str:
     path = ".".join(str(part) for part in location)
-    return path.encode(errors="replace").decode()[:_PATH_CHARACTERS_MAX]
+    return path.encode(errors="replace").decode()[:field_path_characters_max]

@@ -19,12 +19,12 @@ from types import MappingProxyType
 from typing import Final, cast
 
 from actors.canvas.gathered import Gathered
+from bus.limits import left_out_listed_max
 from bus.value import Record, Value
 
 ARRIVING: Final = "arriving"
 PART: Final = "arriving/part/"
 RAW: Final = "arriving/raw/"
-LEFT_OUT_LISTED_MAX: Final = 100
 
 
 class Phase(StrEnum):
@@ -191,7 +191,7 @@ class Arriving:
             "elementCount": len(self.gathered.order),
             "repairedCount": self.facts.repaired + sum(part.repaired for part in self.parts),
             "leftOutCount": sum(part.left_out for part in self.parts),
-            "leftOut": listed[:LEFT_OUT_LISTED_MAX],
+            "leftOut": listed[:left_out_listed_max],
         }
 
 

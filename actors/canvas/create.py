@@ -73,7 +73,7 @@ def _built(draft: Draft, given: Record, index: str, place: str) -> Record:
     if element["type"] in POINT_BASED and "points" in element:
         element = with_right_angles(with_normal_points(element))
     if element["type"] == "text":
-        element = _with_size(element, given)
+        element = _with_size(draft, element, given)
     _check_presence(element, place)
     check_size(element, place)
     check_file(draft, element, place)
@@ -88,7 +88,7 @@ def _with_points(given: Record) -> Record:
     return {**given, "points": [[0, 0], [width, height]], "width": abs(width), "height": abs(height)}
 
 
-def _with_size(element: Record, given: Record) -> Record:
+def _with_size(draft: Draft, element: Record, given: Record) -> Record:
     if not text(element, "text"):
         return element
     if "lineHeight" not in given:
@@ -103,7 +103,7 @@ def _with_size(element: Record, given: Record) -> Record:
     if number(given, "width") > 0 and "autoResize" not in given:
         element = {**element, "autoResize": False}
     # x is the left edge that was asked for, however the text is aligned.
-    return {**element, **measure_free({"width": 0, **element}), "x": element["x"]}
+    return {**element, **measure_free(draft, {"width": 0, **element}), "x": element["x"]}
 
 
 def _check_presence(element: Record, place: str) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from actors.canvas import fractional
 from actors.canvas.geometry import POINT_BASED, as_point, points_of
 from actors.canvas.plain import encoded_bytes, fault_of, is_number, is_whole_text
-from bus.limits import coordinate_max, element_bytes_max, identifier_characters_max
+from bus.limits import coordinate_max, element_bytes_max, element_type_characters_max, identifier_characters_max
 from bus.value import Record, Value
 
 CONTAINERS: Final = frozenset({"rectangle", "diamond", "ellipse", "arrow"})
@@ -22,7 +22,6 @@ CONTAINERS: Final = frozenset({"rectangle", "diamond", "ellipse", "arrow"})
 
 FRAMES: Final = frozenset({"frame", "magicframe"})
 
-_TYPE_CHARACTERS_MAX: Final = 100
 _REQUIRED: Final = object()
 _VERSION_MAX: Final = 2**53
 
@@ -121,7 +120,7 @@ def _or_none(accepts: Callable[[Value], bool]) -> Callable[[Value], bool]:
 BASE: Final[Mapping[str, Field]] = MappingProxyType(
     {
         "id": Field(_is_id),
-        "type": Field(lambda value: isinstance(value, str) and 1 <= len(value) <= _TYPE_CHARACTERS_MAX),
+        "type": Field(lambda value: isinstance(value, str) and 1 <= len(value) <= element_type_characters_max),
         "x": Field(_is_coordinate),
         "y": Field(_is_coordinate),
         "width": Field(_is_size),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from bus.limits import index_characters_max
+
 FIRST: Final = "a0"
-CHARACTERS_MAX: Final = 200
-"""Longer ones are valid by the rules but not worth keeping: an import numbers such a scene anew."""
 
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SMALLEST: Final = "A" + "0" * 26
@@ -19,7 +19,7 @@ _MIDDLE: Final = "V"
 
 def is_valid(text: object) -> bool:
     """Whether every version of the editor accepts `text` as an index; a malformed one makes 0.18.1 throw."""
-    if not isinstance(text, str) or not 2 <= len(text) <= CHARACTERS_MAX or not text.isascii():
+    if not isinstance(text, str) or not 2 <= len(text) <= index_characters_max or not text.isascii():
         return False
     length = _integer_length(text[0])
     return (

@@ -1,4 +1,4 @@
-"""What holds of every canvas after every commit (canvas 4.1, 4.2); `nexus-bus doctor` and the tests ask this."""
+"""What holds of every canvas after every commit (canvas 4.1, 4.2); the tests ask this after every step."""
 
 from __future__ import annotations
 

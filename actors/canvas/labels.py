@@ -31,9 +31,13 @@ def font_of(element: Record) -> Font:
     return Font(number(element, "fontSize"), number(element, "lineHeight"))
 
 
-def measure_free(element: Record) -> Record:
-    """The fields of a text outside containers after its words, font or width changed; its anchor stays."""
+def measure_free(draft: Draft, element: Record) -> Record:
+    """The fields of a text outside containers after its words, font or width changed; its anchor stays.
+
+    Raises Rejected, as `fit_label` does, when the call has texts laid out beyond its share.
+    """
     words = text(element, "originalText")
+    draft.count_measured(words)
     width_max = None if element.get("autoResize") is not False else number(element, "width")
     size = measured(words, font_of(element), width_max)
     width = size.width if width_max is None else width_max
@@ -49,6 +53,7 @@ def fit_label(draft: Draft, container_id: str) -> None:
     if label is None:
         return
     width_max = _room_across(container, label)
+    draft.count_measured(text(label, "originalText"))
     size = measured(text(label, "originalText"), font_of(label), width_max)
     if container["type"] != "arrow":
         needed = _needed_height(text(container, "type"), size.height)

@@ -6,7 +6,6 @@ Messages never hold an id or a text that someone typed: they name a place in the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Final
 
 from actors.canvas.element import Problem
@@ -67,9 +66,3 @@ def bounded(items: Iterable[str]) -> tuple[list[Value], bool]:
             return listed, False
         listed.append(item)
     return listed, True
-
-
-def rfc3339(milliseconds: int) -> str:
-    """`milliseconds` since the epoch in UTC with milliseconds (common 1.7)."""
-    seconds, rest = divmod(milliseconds, 1_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"

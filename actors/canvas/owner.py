@@ -8,6 +8,7 @@ from typing import Final
 from actors.canvas import found, importing, reads
 from actors.canvas.create import create_elements
 from actors.canvas.giving_out import export_part
+from actors.canvas.invariants import problems
 from actors.canvas.move import move_elements
 from actors.canvas.remove import delete_elements, restore_elements
 from actors.canvas.state import CanvasState
@@ -55,6 +56,9 @@ class CanvasRules(Rules[CanvasState]):
 
     def shed(self, state: CanvasState) -> bool:
         return state.shed()
+
+    def problems(self, state: CanvasState) -> list[str]:
+        return problems(state)
 
 
 RULES: Final = CanvasRules()

@@ -15,19 +15,23 @@ import orjson
 from actors.canvas.access import parsed, role_of, seen
 from actors.canvas.element import FRAMES
 from actors.canvas.geometry import Box, text
-from actors.canvas.outcome import rfc3339
 from actors.canvas.plain import encoded_bytes
 from actors.canvas.state import CanvasState, Entry, Head
 from actors.decision import Context, Decision, Message
-from bus.limits import label_characters_max, labels_max, region_page_bytes_max
+from bus.limits import (
+    label_characters_max,
+    labels_max,
+    region_page_bytes_max,
+    state_labels_bytes_max,
+    state_types_max,
+)
 from bus.value import Record, Value
 from tools.canvas.inputs import CanvasGetStateInput, CanvasQueryRegionInput
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
 from tools.fence import cut, plain_name
+from tools.times import rfc3339
 
 SOURCE: Final = "canvas"
-_TYPES_LISTED_MAX: Final = 50
-_STATE_BYTES_MAX: Final = region_page_bytes_max - 16 * 1024
 
 
 def summary(state: CanvasState, message: Message, context: Context) -> Decision:
@@ -60,7 +64,7 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
     head, role = found
     labels, is_whole = _labels(state)
     types = Counter(text(entry.element, "type") for entry in state.entries.values() if entry.is_live)
-    counted: Record = {plain_name(kind): count for kind, count in types.most_common(_TYPES_LISTED_MAX)}
+    counted: Record = {plain_name(kind): count for kind, count in types.most_common(state_types_max)}
     reply: Record = {
         **_row(head, role, context),
         "createdAt": rfc3339(head.created_ms),
@@ -88,7 +92,7 @@ def _extent(state: CanvasState) -> Value:
 def _labels(state: CanvasState) -> tuple[list[Value], bool]:
     """Texts and names of frames, lowest first, and whether those are all."""
     listed: list[Value] = []
-    room = _STATE_BYTES_MAX
+    room = state_labels_bytes_max
     for label in _all_labels(state):
         room -= encoded_bytes(label) + 1
         if len(listed) == labels_max or room < 0:

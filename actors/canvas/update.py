@@ -90,7 +90,7 @@ def _with_measured_text(draft: Draft, element: Record, changed: Record, given: R
         return changed
     if "width" in given and changed["width"] != element["width"] and number(changed, "width") > 0:
         changed["autoResize"] = False
-    measured = measure_free({**changed, "width": changed["width"] if "width" in given else element["width"]})
+    measured = measure_free(draft, {**changed, "width": changed["width"] if "width" in given else element["width"]})
     if "x" in given:
         measured["x"] = given["x"]
     return {**changed, **measured}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
+from actors.credential import TokenHash
 from actors.decision import Context, Decision, Delete, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.directory.state import DirectoryState, ListedAgent, agent_row
 from actors.parsed import parsed, sending_owner
@@ -14,9 +15,6 @@ from bus.limits import agents_per_workspace_max, page_items_max
 from bus.value import Record, Value
 from tools.base import Identifier, Model, Name
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
-
-TokenHash = Annotated[bytes, Field(min_length=32, max_length=32)]
-"""The SHA-256 of a token's secret; the secret itself never rides on the bus."""
 
 
 class AgentAdd(Model):

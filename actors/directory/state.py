@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from actors.decision import Put, RowEffect
-from actors.directory.names import name_key
 from tools.base import Model
+from tools.names import name_key
 
 ACTIVE_ROW: Final = "active"
 

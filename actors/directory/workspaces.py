@@ -7,7 +7,6 @@ from typing import Final
 from pydantic import Field
 
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
-from actors.directory.names import name_key
 from actors.directory.state import ACTIVE_ROW, DirectoryState, ListedWorkspace, workspace_row
 from actors.parsed import Nothing, parsed
 from bus import address
@@ -15,6 +14,7 @@ from bus.limits import path_characters_max, workspaces_max
 from bus.value import Record, Value
 from tools.base import Identifier, Model, Name
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
+from tools.names import name_key
 from tools.times import rfc3339
 
 

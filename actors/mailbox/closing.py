@@ -74,11 +74,13 @@ def agent_reject(state: MailboxState, body: AgentRejectInput, context: Context) 
 
 
 def facts_changed(state: MailboxState, body: Facts, context: Context) -> Decision:
-    """New facts from the agent's owner (at first from the directory). A removed agent's open threads are cancelled,
-    so that nobody waits for an answer that cannot come."""
-    if sending_owner(context, "agent", "app") not in (address.agent(context.address.id), address.DIRECTORY):
+    """New facts from the agent's owner; only the very first come from the directory. A removed agent's open threads are
+    cancelled, so that nobody waits for an answer that cannot come."""
+    sender = sending_owner(context, "agent", "app")
+    if sender not in (address.agent(context.address.id), address.DIRECTORY):
         raise ValueError("only an agent's own owner and the directory tell its facts")
-    if body == state.facts:
+    # Two senders have no order between them: the directory's first facts may come after newer ones.
+    if body == state.facts or (sender == address.DIRECTORY and state.facts is not None):
         return DONE
     effects: list[Effect] = [Put(FACTS_ROW, body.model_dump())]
     if body.revoked:

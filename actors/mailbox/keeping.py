@@ -6,14 +6,11 @@ A little is cleared with each write, at least as much as the write adds, so that
 from __future__ import annotations
 
 from itertools import islice
-from typing import Final
 
 from actors.decision import Delete
 from actors.mailbox.state import MailboxState, received_row, result_row, sent_row
 from actors.mailbox.thread import ENDS
-from bus.limits import ended_threads_kept_max, notification_listed_ms
-
-_CLEARED_AT_ONCE: Final = 16
+from bus.limits import cleared_at_once_max, ended_threads_kept_max, notification_listed_ms
 
 
 def is_listed(changed_ms: int, now_ms: int) -> bool:
@@ -23,7 +20,7 @@ def is_listed(changed_ms: int, now_ms: int) -> bool:
 
 def without_old_notices(state: MailboxState, now_ms: int) -> tuple[Delete, ...]:
     """Forget the oldest sent threads that ended more than 24 hours ago."""
-    oldest = islice(state.notices.items, _CLEARED_AT_ONCE)
+    oldest = islice(state.notices.items, cleared_at_once_max)
     return tuple(
         Delete(row)
         for changed_ms, thread_id in oldest
@@ -34,5 +31,5 @@ def without_old_notices(state: MailboxState, now_ms: int) -> tuple[Delete, ...]:
 
 def without_old_ends(state: MailboxState) -> tuple[Delete, ...]:
     """Forget the oldest ended threads beyond the number that is kept; a late close then finds nothing."""
-    surplus = min(len(state.ended.items) + 1 - ended_threads_kept_max, _CLEARED_AT_ONCE)
+    surplus = min(len(state.ended.items) + 1 - ended_threads_kept_max, cleared_at_once_max)
     return tuple(Delete(received_row(thread_id)) for _, thread_id in state.ended.items[: max(surplus, 0)])

@@ -14,12 +14,11 @@ from typing import Any, Final
 import orjson
 from pydantic import ValidationError
 
+from bus.limits import bad_fields_listed_max
 from bus.value import Record
 from tools.base import Tool
 from tools.errors import Refusal, invalid_arguments
 from tools.fence import plain_name
-
-_PROBLEMS_MAX: Final = 20
 
 _SENTENCES: Final[Mapping[str, str]] = {
     "missing": "is required",
@@ -78,7 +77,7 @@ def canonical_hash(record: Record) -> bytes:
 
 def _problems(failure: ValidationError) -> dict[str, str]:
     errors = failure.errors(include_url=False, include_input=False)
-    return {_path(error["loc"]): _sentence(error["type"], error) for error in islice(errors, _PROBLEMS_MAX)}
+    return {_path(error["loc"]): _sentence(error["type"], error) for error in islice(errors, bad_fields_listed_max)}
 
 
 def _path(location: tuple[int | str, ...]) -> str:

@@ -27,7 +27,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
-from bus.limits import call_deadline_ms_default, request_body_bytes_max
+from bus.limits import (
+    call_deadline_ms_default,
+    legacy_session_idle_ms,
+    legacy_sessions_max,
+    legacy_sessions_per_agent_max,
+    request_body_bytes_max,
+)
 from nexus.gateway import strict_json
 from nexus.gateway.call import Journey, refused
 from nexus.gateway.compose import Composer
@@ -38,9 +44,6 @@ from nexus.gateway.sessions import SessionShares
 from tools.base import Tool
 from tools.errors import unavailable
 
-_LEGACY_SESSIONS_MAX: Final = 10_000
-_LEGACY_SESSIONS_PER_AGENT_MAX: Final = 64
-_LEGACY_SESSION_IDLE_SECONDS: Final = 30 * 60
 _SEAL_KEY_BYTES: Final = 32
 _PATH: Final = "/mcp"
 
@@ -62,8 +65,8 @@ class Gateway:
             server,
             json_response=True,
             max_request_body_size=request_body_bytes_max,
-            max_sessions=_LEGACY_SESSIONS_MAX,
-            session_idle_timeout=_LEGACY_SESSION_IDLE_SECONDS,
+            max_sessions=legacy_sessions_max,
+            session_idle_timeout=legacy_session_idle_ms / 1_000,
         )
         self._modern = StreamableHTTPSessionManager(
             server, json_response=False, max_request_body_size=request_body_bytes_max
@@ -128,7 +131,7 @@ class McpEndpoint:
         self._legacy = legacy
         self._modern = modern
         self._open_in_sessions: set[tuple[bytes, str]] = set()
-        self._shares = SessionShares(_LEGACY_SESSIONS_PER_AGENT_MAX, _LEGACY_SESSION_IDLE_SECONDS * 1_000)
+        self._shares = SessionShares(legacy_sessions_per_agent_max, legacy_session_idle_ms)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._clock.now_ms()

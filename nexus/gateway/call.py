@@ -2,8 +2,8 @@
 
     find the tool and check the arguments -> admit -> address -> send -> await -> check the result -> answer
 
-Invariants: nothing is sent to an owner that admission has not passed; the call keeps one id on all its tries, so an
-owner runs it once; an unknown tool is said before a bad argument, and that before anything else (common 2.3, 4.1);
+Invariants: nothing is sent to an owner that admission has not passed; the call keeps one id and one owner on all its
+tries, so it runs once; an unknown tool is said before a bad argument, and that before anything else (common 2.3, 4.1);
 what an owner answers leaves only if it fits the tool's output model (common 1.6) and the size bound (common 6.4).
 """
 
@@ -20,7 +20,7 @@ from bus import address
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.envelope import Reply
-from bus.limits import call_deadline_ms_default, result_bytes_max
+from bus.limits import admissions_per_call_max, call_deadline_ms_default, result_bytes_max
 from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash, check_arguments
 from nexus.gateway.compose import Composer
@@ -30,9 +30,6 @@ from nexus.gateway.reading import STALE_STAMP, OwnerRefused, Reading
 from nexus.gateway.route import claimed_workspace, owner_of
 from tools.base import Route, Tool
 from tools.errors import Code, Refusal, unavailable
-
-_ADMISSIONS_MAX: Final = 3
-"""A stamp can be refused as stale when the person narrows the agent meanwhile; not over and over."""
 
 _UNIDENTIFIED: Final = Refusal(
     Code.UNIDENTIFIED_CALLER, "Your credential is no longer valid. Ask the person for a new one."
@@ -100,7 +97,8 @@ class Journey:
         arguments = check_arguments(tool, request.arguments, request.bad_arguments)
         call_id = self._clock.new_id()
         waiting = request.identity.waiting
-        for _ in range(_ADMISSIONS_MAX):
+        # A stamp is stale when the person has narrowed the agent meanwhile, which does not happen over and over.
+        for _ in range(admissions_per_call_max):
             try:
                 admission = await self._admit(request, tool, arguments, call_id)
             except DeadlinePassed:  # nothing has reached the tool's owner

@@ -1,17 +1,17 @@
 """From what a person typed, an id or a name, to the one thing that is meant. Pure.
 
-An id always wins; then the exact name; then the name compared without case and compatibility forms. Two things under
-one name are refused with both ids, never guessed at.
+An id always wins; then the exact name; then whatever counts as the same name (tools/names.py). Two things under one
+name are refused with both ids, never guessed at.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bus.value import Value
 from tools.errors import Code, Refusal
+from tools.names import name_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def resolve(kind: str, typed: str, among: Sequence[Named]) -> Named | Refusal:
         if one.id == typed:
             return one
     matches = [one for one in among if one.name == typed] or [
-        one for one in among if _folded(one.name) == _folded(typed)
+        one for one in among if name_key(one.name) == name_key(typed)
     ]
     match matches:
         case [single]:
@@ -60,7 +60,3 @@ def _ambiguous(kind: str, matches: Sequence[Named]) -> Refusal:
         f"More than one {kind} has that name. {way_out}",
         details={"candidates": candidates},
     )
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold().strip()

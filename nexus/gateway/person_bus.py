@@ -7,28 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from typing import Annotated, Final, TypeAlias, cast
 
 from pydantic import Field
 
 from bus import address
 from bus.address import Address, MalformedAddress
-from bus.limits import page_items_max
-from bus.value import Record, Value
-from nexus.gateway.person_owners import Owners, VerbRefused, records, text
+from bus.limits import (
+    deliveries_peeked_max,
+    events_per_page,
+    events_shown_default,
+    events_shown_max,
+    follow_grace_ms,
+    follow_retry_ms,
+    follow_wait_ms,
+    host_answer_ms_max,
+    owner_rows_listed_max,
+    owners_listed_max,
+    page_items_max,
+)
+from bus.value import Record, Value, records
+from nexus.gateway.person_owners import Owners, VerbRefused, text
+from nexus.gateway.person_upkeep import Emit
 from tools.base import Model
 from tools.errors import Code, Refusal
-
-owners_listed_max: Final = 5_000
-rows_listed_max: Final = 1_000
-deliveries_listed_max: Final = 100
-events_per_page: Final = 500
-events_shown_max: Final = 1_000
-follow_wait_ms: Final = 10_000
-follow_grace_ms: Final = 5_000
-follow_retry_seconds: Final = 0.25
-host_answer_ms_max: Final = 3_000
 
 _NO_OWNER: Final = Refusal(
     Code.NOT_FOUND, "No owner has that address, or it keeps nothing yet. `nexus-bus ls` shows those that do."
@@ -39,7 +41,6 @@ _NO_RECORD: Final = Refusal(
 _RECORD: Final = re.compile(r"(\d{1,4}):(\d{1,18})\Z")
 
 Text = Annotated[str, Field(min_length=1, max_length=512)]
-Emit: TypeAlias = Callable[[Record], Awaitable[None]]
 EventOrder: TypeAlias = tuple[int, int, int, int]
 
 
@@ -57,7 +58,7 @@ class Peek(Model):
 
 
 class Tail(Model):
-    count: Annotated[int, Field(ge=0, le=events_shown_max)] = 20
+    count: Annotated[int, Field(ge=0, le=events_shown_max)] = events_shown_default
     follow: bool = False
 
 
@@ -114,7 +115,7 @@ async def peek(owners: Owners, asked: Peek) -> Record:
         to = _parsed(asked.target)
     else:
         to = address.mailbox((await owners.directory()).agent(asked.target, asked.workspace).id)
-    return {"mailbox": str(to), **(await owners.read(to, "mailbox_peek", {"limit": deliveries_listed_max}))}
+    return {"mailbox": str(to), **(await owners.read(to, "mailbox_peek", {"limit": deliveries_peeked_max}))}
 
 
 async def get(owners: Owners, asked: Get) -> Record:
@@ -150,16 +151,16 @@ async def _rows(owners: Owners, to: Address, *, after: str, until: str | None) -
     """Rows in key order, those behind `after`, stopping behind `until`; and whether the ceiling cut them."""
     shard = to.shard(owners.shards)
     found: list[Record] = []
-    while len(found) < rows_listed_max:
+    while len(found) < owner_rows_listed_max:
         body: Record = {"address": str(to), "limit": page_items_max, **({"after": after} if after else {})}
         page = records(await _found(owners, shard, "owner_rows", body, _NO_OWNER), "rows")
         found += page
         if len(page) < page_items_max:
-            return found[:rows_listed_max], False
+            return found[:owner_rows_listed_max], False
         after = text(page[-1], "row")
         if until is not None and after.encode() >= until.encode():
             return found, False
-    return found[:rows_listed_max], True
+    return found[:owner_rows_listed_max], True
 
 
 async def tail(owners: Owners, asked: Tail) -> Record:
@@ -181,7 +182,7 @@ async def follow(owners: Owners, asked: Tail, emit: Emit) -> None:
             except VerbRefused as refused:
                 if refused.error.get("retryable") is not True:
                     raise
-                await asyncio.sleep(follow_retry_seconds)
+                await asyncio.sleep(follow_retry_ms / 1000)
                 continue
             for event in page:
                 await emit(event)

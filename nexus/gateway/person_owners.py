@@ -13,16 +13,13 @@ from bus import address
 from bus.address import DIRECTORY, Address
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
-from bus.limits import call_deadline_ms_default, page_items_max
-from bus.value import Record, Value
+from bus.limits import call_deadline_ms_default, page_items_max, person_reads_at_once_max
+from bus.value import Record, Value, records
 from nexus.gateway.naming import Named, resolve
 from tools.base import Model
 from tools.errors import Code, Refusal, invalid_arguments, unavailable
 
 Arguments = TypeVar("Arguments", bound=Model)
-
-asked_at_once_max: Final = 32
-"""Owners asked side by side when a list is composed."""
 
 _UNKNOWN_OUTCOME: Final = Refusal(
     Code.OUTCOME_UNKNOWN,
@@ -94,7 +91,7 @@ class Owners:
 
     async def read_each(self, wanted: Sequence[Address], verb: str) -> list[Record | None]:
         """The answers of many owners in order; None for one that is gone meanwhile. Raises VerbRefused otherwise."""
-        gate = asyncio.Semaphore(asked_at_once_max)
+        gate = asyncio.Semaphore(person_reads_at_once_max)
 
         async def one(to: Address) -> Record | None:
             async with gate:
@@ -173,12 +170,6 @@ def must_be_applied(answer: Record) -> None:
     if answer.get("outcome", "applied") != "applied":
         message = text(answer, "message") or "The canvas did not take it."
         raise VerbRefused({"code": text(answer, "code") or Code.WRONG_STATE.value, "message": message})
-
-
-def records(record: Record, field: str) -> list[Record]:
-    """The list of records under `field`; anything that is not a record is left out."""
-    listed = record.get(field)
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
 def text(record: Record, field: str) -> str:

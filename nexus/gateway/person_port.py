@@ -22,23 +22,21 @@ from typing import Final
 
 import orjson
 import structlog
-from pydantic import ValidationError
 
 from bus.client import Caller
 from bus.clock import Clock
-from bus.limits import json_depth_max, person_request_bytes_max
+from bus.limits import (
+    json_depth_max,
+    person_request_bytes_max,
+    person_request_depth_max,
+    person_request_ms_max,
+)
 from bus.value import Record
-from nexus.gateway import person_bus
 from nexus.gateway.person_owners import Owners, VerbRefused
 from nexus.gateway.person_scenes import CONVERSATIONS, Talk
-from nexus.gateway.person_verbs import VERBS
+from nexus.gateway.person_verbs import STREAMS, VERBS, Stream
 from nexus.peer import peer_user_id
 from tools.errors import Code, Refusal
-
-request_seconds_max: Final = 60.0
-"""How long a peer may take to send its one line."""
-_request_depth_max: Final = json_depth_max + 4
-"""An element of the allowed depth lies three levels down in a line."""
 
 _NOT_A_REQUEST: Final = Refusal(
     Code.INVALID_ARGUMENTS,
@@ -93,10 +91,13 @@ class PersonPort:
             if not is_own:
                 raise VerbRefused.by(_ANOTHER_USER)
             verb, arguments = _request(await _line(reader))
-            if verb == "bus.tail" and arguments.get("follow") is True:
-                await self._follow(reader, writer, arguments)
-                return
-            answer: Record = {"ok": await self._run(verb, arguments, _talk(reader, writer))}
+            if verb in STREAMS and not (verb in VERBS and arguments.get("follow") is not True):
+                ended = await self._stream(reader, writer, STREAMS[verb], arguments)
+                if ended is None:
+                    return
+                answer: Record = {"ok": ended}
+            else:
+                answer = {"ok": await self._run(verb, arguments, _talk(reader, writer))}
         except VerbRefused as refused:
             answer = {"error": refused.error}
         except ConnectionError:
@@ -117,30 +118,26 @@ class PersonPort:
         # Formatted here: a logger's own traceback may show local variables, and one of them may be a new token.
         trace = "".join(traceback.format_exception(defect))
         structlog.get_logger().error("a person's request failed", incident=incident, trace=trace)
-        return Refusal(
-            Code.INTERNAL, "Something went wrong inside NEXUS; its log has the details.", details={"incident": incident}
-        ).to_record()
+        text = "Something went wrong inside NEXUS; its log has the details."
+        return Refusal(Code.INTERNAL, text, details={"incidentId": incident}).to_record()
 
-    async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arguments: Record) -> None:
-        """Stream until the verb ends or the peer leaves, whichever is first."""
-        try:
-            asked = person_bus.Tail.model_validate(arguments)
-        except ValidationError:
-            raise VerbRefused.by(_NOT_A_REQUEST) from None
+    async def _stream(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, run: Stream, arguments: Record
+    ) -> Record | None:
+        """Emit until the verb ends, which is answered, or the peer leaves: None."""
 
         async def emit(event: Record) -> None:
             await _send(writer, {"event": event})
 
-        following = asyncio.ensure_future(person_bus.follow(self._owners, asked, emit))
+        running = asyncio.ensure_future(run(self._owners, arguments, emit))
         leaving = asyncio.ensure_future(reader.read(1))
         try:
-            await asyncio.wait((following, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if following.done():
-                following.result()
+            await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
+            return running.result() if running.done() else None
         finally:
-            for one in (following, leaving):
+            for one in (running, leaving):
                 one.cancel()
-            await asyncio.gather(following, leaving, return_exceptions=True)
+            await asyncio.gather(running, leaving, return_exceptions=True)
 
 
 class PersonServer:
@@ -187,7 +184,7 @@ def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Talk:
 async def _line(reader: asyncio.StreamReader) -> bytes:
     """One line. Raises VerbRefused."""
     try:
-        line = await asyncio.wait_for(reader.readline(), request_seconds_max)
+        line = await asyncio.wait_for(reader.readline(), person_request_ms_max / 1000)
     except ValueError:  # what asyncio raises when the limit is passed before the line ends
         raise VerbRefused.by(_TOO_LARGE) from None
     except TimeoutError:
@@ -212,7 +209,7 @@ def _record(line: bytes) -> Record:
         raise VerbRefused.by(_NOT_A_REQUEST) from None
     if not isinstance(record, dict):
         raise VerbRefused.by(_NOT_A_REQUEST)
-    if _is_deeper_than(record, _request_depth_max):
+    if _is_deeper_than(record, person_request_depth_max):
         raise VerbRefused.by(_TOO_DEEP)
     return record
 

@@ -16,12 +16,13 @@ from pydantic import Field
 
 from bus import address
 from bus.address import DIRECTORY
-from bus.limits import name_characters_max
+from bus.limits import name_characters_max, path_characters_max
 from bus.value import Record, Value
 from nexus import __version__
-from nexus.gateway import person_bus
+from nexus.gateway import person_backup, person_bus, person_log, person_upkeep
 from nexus.gateway.naming import resolve
 from nexus.gateway.person_owners import Owners, VerbRefused, checked_arguments, chosen, text
+from nexus.gateway.person_upkeep import Emit
 from tools.base import Model, Name
 from tools.errors import Code, Refusal
 
@@ -31,6 +32,7 @@ Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
 """An id or a name as the person typed it."""
 
 Run: TypeAlias = Callable[[Owners, Record], Awaitable[Record]]
+Stream: TypeAlias = Callable[[Owners, Record, Emit], Awaitable[Record | None]]
 Arguments = TypeVar("Arguments", bound=Model)
 
 
@@ -40,7 +42,7 @@ class Nothing(Model):
 
 class WorkspaceAdd(Model):
     name: Name
-    root: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    root: Annotated[str, Field(min_length=1, max_length=path_characters_max)] | None = None
 
 
 class WorkspaceNamed(Model):
@@ -221,6 +223,13 @@ def _checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Awai
     return checked
 
 
+def _streamed(arguments: type[Arguments], run: Callable[[Owners, Arguments, Emit], Awaitable[Record | None]]) -> Stream:
+    async def streamed(owners: Owners, raw: Record, emit: Emit) -> Record | None:
+        return await run(owners, checked_arguments(arguments, raw), emit)
+
+    return streamed
+
+
 VERBS: Final[Mapping[str, Run]] = {
     "status": _checked(Nothing, status),
     "workspace.add": _checked(WorkspaceAdd, workspace_add),
@@ -233,9 +242,23 @@ VERBS: Final[Mapping[str, Run]] = {
     "canvas.grant": _checked(CanvasGrant, canvas_grant),
     "canvas.list": _checked(InWorkspace, canvas_list),
     "canvas.show": _checked(CanvasNamed, canvas_show),
+    "backup": _checked(person_backup.Backup, person_backup.backup),
     "bus.ls": _checked(person_bus.Ls, person_bus.ls),
     "bus.info": _checked(person_bus.Info, person_bus.info),
     "bus.peek": _checked(person_bus.Peek, person_bus.peek),
     "bus.tail": _checked(person_bus.Tail, person_bus.tail),
     "bus.get": _checked(person_bus.Get, person_bus.get),
+    "bus.pending": _checked(person_upkeep.Pending, person_upkeep.pending),
+    "bus.dead.ls": _checked(person_upkeep.DeadList, person_upkeep.dead_list),
+    "bus.dead.retry": _checked(person_upkeep.OneLetter, person_upkeep.dead_retry),
+    "bus.dead.drop": _checked(person_upkeep.OneLetter, person_upkeep.dead_drop),
+    "bus.trace": _checked(person_log.Trace, person_log.trace),
+    "bus.top": _checked(person_upkeep.Top, person_upkeep.top),
 }
+
+STREAMS: Final[Mapping[str, Stream]] = {
+    "bus.tail": _streamed(person_bus.Tail, person_bus.follow),
+    "bus.doctor": _streamed(person_upkeep.Doctor, person_upkeep.doctor),
+    "bus.export": _streamed(person_log.Export, person_log.export),
+}
+"""Verbs that answer `{"event": ...}` lines; at its end one that ends answers `{"ok": ...}`."""

@@ -10,14 +10,12 @@ from typing import Final, TypeAlias
 from bus.address import Address
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
+from bus.limits import reads_at_once_max
 from bus.value import Record
 from tools.errors import Code
 
 STALE_STAMP: Final = "stale_stamp"
 """Between host and gateway only: the admission is too old or older than the agent's present authority."""
-
-_READS_AT_ONCE_MAX: Final = 16
-"""So that one list does not crowd out everyone else's calls."""
 
 Question: TypeAlias = tuple[Address, str, Record]
 
@@ -38,7 +36,7 @@ class Reading:
     clock: Clock
     stamp: Record
     until_ms: int
-    _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_READS_AT_ONCE_MAX))
+    _turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(reads_at_once_max))
 
     @property
     def agent_id(self) -> str:

@@ -1,4 +1,8 @@
-"""From a tool's route and its arguments to the one owner that decides the call. Pure."""
+"""From a tool's route and its arguments to the one owner that decides the call. Pure.
+
+Invariant: every try of one call goes to the same owner, also when the call makes something new. The owner knows a call
+by its id, so only there can a repeat be answered as the first try was.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 import orjson
 
-from bus.limits import json_depth_max
+from bus.limits import json_containers_max, json_depth_max, json_searched_bytes_max
 from tools.fence import plain_name
 
 RequestId: TypeAlias = str | int
@@ -35,10 +35,6 @@ _TOOLS_CALL: Final = "tools/call"
 _INTEGER_MIN: Final = -(2**63)
 _INTEGER_MAX: Final = 2**63 - 1
 _DIGITS_MAX: Final = 20
-_CONTAINERS_MAX: Final = 100_000
-"""Lists and objects in one body: small ones cost 50 times their bytes, here and again in the SDK (security 2.19)."""
-_SEARCHED_BYTES_MAX: Final = 1024 * 1024
-"""A larger body that is not strict is refused as a whole: finding the place takes seconds in plain Python."""
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _LONG_NUMBER_OUTSIDE_TEXT: Final = re.compile(
     rb'(?:[^"0-9]++|"(?:[^"\\]++|\\.)*+"|[0-9]{1,18}+(?![0-9]))*+[0-9]{19}', re.DOTALL
@@ -98,7 +94,7 @@ def _parse(body: bytes) -> tuple[Any, bool]:
 
 def _parse_freely(body: bytes) -> Any:
     """Also NaN, Infinity and lone surrogates, to find where they are; None for anything that is still not JSON."""
-    if len(body) > _SEARCHED_BYTES_MAX:
+    if len(body) > json_searched_bytes_max:
         return None
     try:
         text = body.decode()
@@ -130,7 +126,7 @@ def _is_too_deep_or_wide(parsed: Any, body: bytes) -> bool:
             if type(child) is dict or type(child) is list
         ]
         containers += len(level)
-        if not level or containers > _CONTAINERS_MAX:
+        if not level or containers > json_containers_max:
             break
     return bool(level)
 
@@ -206,7 +202,7 @@ def _first_problem(root: Any, depth: int) -> tuple[str, str] | None:
         for key, value in node.items() if is_object else enumerate(node):
             if isinstance(value, dict | list):
                 containers += 1
-                if containers > _CONTAINERS_MAX:
+                if containers > json_containers_max:
                     return "", _TOO_MANY
                 waiting.append((value, _Place(key, place), level + 1))
                 continue

@@ -12,10 +12,11 @@ from actors.decision import Rules, Upgrade
 from bus.address import Address, projection
 from bus.clock import ManualClock
 from bus.codec import pack_row
+from bus.envelope import Reply
 from bus.identifier import milliseconds_of
 from bus.limits import answers_kept_ms, message_attempts_max
 from bus.retention import Retention
-from bus.store import answer_key, journal_key, state_key
+from bus.store import answer_key, fact_key, journal_key, state_key
 from bus.store_memory import MemoryStore
 from bus.value import Value
 from tests.support.counter import CounterRules, FollowerRules
@@ -254,5 +255,57 @@ def test_a_projection_gets_every_event_that_it_follows_once_and_keeps_its_vector
         vectors = dict(store.scan(state_key(follower, "vector/")))
         assert len(vectors) == len({counter.shard(shards) for counter in counters})
         await until(lambda: all(running.host.outbox.size == 0 for running in hosts.running))
+
+    run(body)
+
+
+def test_a_repeat_that_comes_after_its_deadline_still_hears_what_was_answered() -> None:
+    """common 8.1"""
+
+    async def body() -> None:
+        clock = ManualClock()
+        hosts = Hosts(clock=clock)
+        call = clock.new_id()
+
+        async def late(call_id: str) -> Reply:
+            waiting = asyncio.ensure_future(hosts.ask(ONE, "add", call_id=call_id))
+            await asyncio.sleep(0)  # it is sent now and arrives when its deadline has passed
+            clock.advance(9_000)
+            return await waiting
+
+        first = await hosts.ask(ONE, "add", call_id=call)
+        assert await late(call) == first
+        never = await late(clock.new_id())
+        assert never.error is not None
+        assert never.error["code"] == "unavailable"
+
+    run(body)
+
+
+def test_a_damaged_floor_an_outbox_row_or_an_answer_does_not_keep_a_host_from_starting() -> None:
+    async def body() -> None:
+        clock = ManualClock()
+        hosts = Hosts(2, clock=clock)
+        far = next(a for n in range(99) if (a := Address("counter", "-", f"n{n}")).shard(2) != ONE.shard(2))
+        hosts.running[far.shard(2)].close_links()
+        for _ in range(3):
+            await hosts.ok(ONE, "tell", {"to": str(far)})
+        answered = clock.new_id()
+        await hosts.ok(ONE, "add", call_id=answered)
+        store = hosts.stores[ONE.shard(2)]
+        damaged = [store.scan(b"o")[1][0], fact_key("answers"), answer_key(answered)]
+        for key in damaged:
+            value = store.get(key)
+            assert value is not None
+            store.commit([(key, value[:-1] + bytes([value[-1] ^ 1]))])
+        hosts.restart(far.shard(2))
+        hosts.restart(ONE.shard(2))
+        await until(lambda: len(store.scan(b"o")) == 1)
+        assert await total(hosts, far) == 2
+        assert await total(hosts) == 1
+        reply = await hosts.ask(ONE, "add", call_id=answered)
+        assert reply.error is not None
+        assert reply.error["code"] == "outcome_unknown"
+        assert await hosts.ok(ONE, "add") == {"total": 2}
 
     run(body)

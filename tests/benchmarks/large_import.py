@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import uvloop
 
-from tests.benchmarks.__main__ import NEXUS, Running, nexus, running_nexus, writers
+from tests.benchmarks.first_slice import NEXUS, Running, nexus, running_nexus, writers
 from tests.benchmarks.load import Client, Endpoint, Step
 from tests.support.large_scene import large_scene
 

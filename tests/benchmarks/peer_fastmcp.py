@@ -10,11 +10,11 @@ from fastmcp import FastMCP
 
 
 def main() -> None:
-    server = FastMCP("peer")
-
-    @server.tool
     def nothing() -> dict[str, bool]:
         return {"ok": True}
+
+    server = FastMCP("peer")
+    server.tool(nothing)  # no decorator: without fastmcp, which only `make bench` installs, it would be an untyped one
 
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bus import codec
 from bus.address import Address
 from bus.codec import (
     CorruptRow,
     Undecodable,
     Unencodable,
     decode_frame,
+    encode_envelope,
     encode_frame,
     pack_row,
     unpack,
@@ -85,6 +87,16 @@ def test_too_deep_a_value_is_refused() -> None:
         value = [value]
     with pytest.raises(Unencodable):
         pack_row(value)
+
+
+def test_what_no_receiver_would_take_is_refused_where_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sent on, it would cut the connection each time it is sent again."""
+    monkeypatch.setattr(codec, "envelope_bytes_max", 100)
+    assert decode_frame(encode_frame([Reply("id", {"x": "y" * 80}, None)]))
+    with pytest.raises(Unencodable):
+        encode_envelope(Reply("id", {"x": "y" * 100}, None))
+    with pytest.raises(Unencodable):
+        pack_row("y" * 100)
 
 
 @given(st.binary(max_size=200))

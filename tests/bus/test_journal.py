@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from bus.address import Address
 from bus.codec import unpack_row
 from bus.envelope import Mark
-from bus.journal import Commit, GroupWriter, Handled, Outgoing, ThreadJournal, mark_from, parcel_of, parcel_row
+from bus.journal import Commit, GroupWriter, Handled, InlineJournal, Outgoing, ThreadJournal
+from bus.parcels import mark_from, parcel_of, parcel_row
 from bus.store import StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_prefix
 from bus.store_memory import MemoryStore
 
@@ -78,18 +80,33 @@ def test_a_commit_without_writes_waits_for_those_before_it_and_leaves_no_record(
     assert len(rig.store.scan(b"j")) == 1
 
 
-@pytest.mark.parametrize(("failure", "word", "broken"), [(StoreFull(), "full", 0), (StoreBroken(), "failed", 1)])
-def test_after_a_failure_nothing_of_that_incarnation_is_written_until_a_new_one(
-    failure: Exception, word: str, broken: int
-) -> None:
+def test_after_a_failure_nothing_of_that_incarnation_is_written_until_a_new_one() -> None:
     rig = Rig()
-    rig.store.failure = failure
+    rig.store.failure = StoreFull()
     rig.writer.write_group([rig.commit("one")])
     rig.writer.write_group([rig.commit("two"), rig.commit("other", B)])
     rig.writer.write_group([rig.commit("three", incarnation=2)])
-    assert rig.told == [f"one {word}", "two failed", "other stored", "three stored"]
+    assert rig.told == ["one full", "other stored", "two failed", "three stored"]
     assert [key for key, _ in rig.store.scan(b"x")] == [b"xother", b"xthree"]
-    assert rig.broken == broken
+    assert rig.broken == 0
+
+
+def test_what_stands_on_a_failure_hears_of_it_after_what_came_before_it_is_stored() -> None:
+    rig = Rig()
+    rig.store.failure = StoreFull()
+    rig.writer.write_group([rig.commit("lost", B)])
+    first, second = Handled(1, Mark(1, 0), 0), Handled(1, Mark(2, 0), 0)
+    rig.writer.write_group([rig.commit("one", A, handled=first), rig.commit("two", B, handled=second)])
+    assert rig.told == ["lost full", "one stored", "two failed"]
+
+
+def test_after_the_disk_broke_nothing_is_said_and_nothing_is_written_any_more() -> None:
+    rig = Rig()
+    rig.store.failure = StoreBroken()
+    rig.writer.write_group([rig.commit("one")])
+    rig.writer.write_group([rig.commit("other", B)])
+    assert (rig.told, rig.groups, rig.broken) == ([], [], 1)
+    assert rig.store.scan(b"x") == []
 
 
 def test_no_mark_is_written_past_a_parcel_whose_effect_was_not_stored() -> None:
@@ -153,3 +170,44 @@ def test_the_writer_thread_stores_in_the_order_of_submission_and_flush_waits_for
 def test_a_row_that_is_no_mark_is_refused(row: object) -> None:
     with pytest.raises(ValueError):
         mark_from(row)  # type: ignore[arg-type]
+
+
+def test_a_held_writer_has_stored_what_came_before_and_stores_the_rest_after_it_is_released() -> None:
+    rig = Rig()
+    journal = ThreadJournal(rig.writer)
+    reached = threading.Event()
+    journal.submit(rig.commit("before"))
+    hold = journal.hold(reached.set)
+    journal.submit(rig.commit("after"))
+    assert reached.wait(10)
+    assert rig.store.scan(b"x") == [(b"xbefore", b"1")]
+    assert hold.release() is not None
+    journal.flush()
+    assert [key for key, _ in rig.store.scan(b"x")] == [b"xafter", b"xbefore"]
+    journal.close()
+
+
+def test_a_writer_that_is_not_released_goes_on_by_itself_and_the_holder_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bus.hold.backup_hold_ms_max", 10)
+    rig = Rig()
+    journal = ThreadJournal(rig.writer)
+    hold = journal.hold(lambda: None)
+    journal.submit(rig.commit("after"))
+    journal.flush()
+    assert rig.told == ["after stored"]
+    assert hold.release() is None
+    journal.close()
+
+
+def test_an_inline_journal_keeps_back_what_is_submitted_while_it_is_held() -> None:
+    rig = Rig()
+    journal = InlineJournal(rig.writer)
+    hold = journal.hold(lambda: rig.told.append("held"))
+    journal.submit(rig.commit("one"))
+    assert journal.waiting == 1
+    assert rig.told == ["held"]
+    assert hold.release() == 0
+    assert hold.release() is None
+    assert rig.told == ["held", "one stored"]

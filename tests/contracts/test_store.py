@@ -55,6 +55,12 @@ def test_a_scan_keeps_to_its_prefix_starts_after_a_key_and_ends_at_its_limit(mak
     assert [key for key, _ in store.scan(b"x", b"a", 1)] == [b"x0"]
 
 
+def test_keys_of_a_prefix_are_counted_up_to_a_limit(make: Make) -> None:
+    store = make()
+    store.commit([(b"w", b""), *((b"x%d" % n, b"v") for n in range(5)), (b"y", b"")])
+    assert (store.count(b"x", 99), store.count(b"x", 3), store.count(b"z", 9)) == (5, 3, 0)
+
+
 def test_the_last_key_of_a_prefix_is_found_with_and_without_followers(make: Make) -> None:
     store = make()
     assert store.last(b"x") is None
@@ -128,3 +134,18 @@ def test_files_of_a_shard_are_for_their_owner_only(tmp_path: Path) -> None:
     modes = {path.name: path.stat().st_mode & 0o077 for path in (tmp_path / "s").iterdir()}
     assert modes == dict.fromkeys(modes, 0)
     assert (tmp_path / "s").stat().st_mode & 0o077 == 0
+
+
+def test_a_snapshots_copy_holds_what_was_there_when_it_was_taken(make: Make, tmp_path: Path) -> None:
+    store = make()
+    store.commit([(b"xa", b"1"), (b"xb", b"2" * 5_000)])
+    snapshot = store.snapshot()
+    store.commit([(b"xa", b"changed"), (b"xb", None), (b"xc", b"3")])
+    snapshot.copy_to(tmp_path / "copy")
+    with pytest.raises(FileExistsError):
+        snapshot.copy_to(tmp_path / "copy")
+    snapshot.close()
+    copy = LmdbStore(tmp_path / "copy")
+    assert copy.scan(b"x") == [(b"xa", b"1"), (b"xb", b"2" * 5_000)]
+    copy.close()
+    assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o700

@@ -130,6 +130,17 @@ async def test_after_a_stale_stamp_the_call_is_admitted_anew_and_keeps_its_id() 
 
 
 @in_loop
+async def test_what_makes_something_new_goes_to_the_same_owner_on_every_try() -> None:
+    """common 8.1: a host that was killed after its commit came back when the stamp had become stale."""
+    async with GatewayBench() as bench:
+        answers: list[Scripted] = [{"title": "Plan"}, STALE]
+        bench.caller.on("canvas_new", lambda sent: answers.pop())
+        assert (await bench.call("canvas_new"))["isError"] is False
+        first, second = bench.caller.sent_of("canvas_new")
+        assert (first.to, first.call_id) == (second.to, second.call_id)
+
+
+@in_loop
 async def test_stamps_that_stay_stale_end_as_unavailable() -> None:
     async with GatewayBench() as bench:
         bench.caller.on("canvas_write", STALE)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
 
-from bus.limits import child_start_ms_max, child_stop_grace_ms
+from bus.limits import child_back_off_ms_max, child_stable_ms, child_start_ms_max, child_stop_grace_ms
 from nexus.family import ChildPlan, Family
-from nexus.restart import stable_ms
 
 PLANS = [ChildPlan("gateway", "gateway", 1), ChildPlan("shard-0", "shard", 0), ChildPlan("shard-1", "shard", 0)]
 
@@ -42,8 +42,11 @@ class World:
         self.started: list[FakeProcess] = []
         self.family = Family(plans or PLANS, self._spawn)
         self.now_ms = 1_000
+        self.can_start = True
 
     def _spawn(self, plan: ChildPlan) -> FakeProcess:
+        if not self.can_start:
+            raise OSError(errno.EAGAIN, "no more processes")
         self.started.append(FakeProcess(len(self.started) + 1, plan.name))
         return self.started[-1]
 
@@ -109,10 +112,32 @@ def test_a_child_that_keeps_dying_is_started_ever_more_slowly_but_for_ever() -> 
     assert world.family.failure is None
 
 
+def test_a_child_that_cannot_be_started_now_is_tried_again_and_the_others_live_on() -> None:
+    world = World().all_ready()
+    world.can_start = False
+    world.last("shard-1").ended = True
+    for _ in range(5):
+        world.pass_ms(child_back_off_ms_max)
+    assert world.family.awaited() == ["shard-1"]
+    assert all(process.asked == [] for process in world.started)
+    world.can_start = True
+    world.pass_ms(child_back_off_ms_max)
+    world.last("shard-1").is_ready = True
+    world.pass_ms()
+    assert world.family.is_ready
+
+
+def test_a_child_that_cannot_be_started_at_first_fails_the_start() -> None:
+    world = World()
+    world.can_start = False
+    world.pass_ms()
+    assert world.family.failure == "shard-0"
+
+
 def test_a_child_that_lived_long_is_again_started_at_once() -> None:
     world = World().all_ready()
     for _ in range(2):
-        world.pass_ms(stable_ms)
+        world.pass_ms(child_stable_ms)
         world.last("gateway").ended = True
         world.pass_ms()
         assert not world.last("gateway").ended

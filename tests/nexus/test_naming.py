@@ -26,6 +26,8 @@ def test_an_id_wins_over_a_name_that_reads_the_same() -> None:
 def test_case_and_compatibility_forms_do_not_matter_when_no_name_is_exact() -> None:
     assert resolve("agent", "ada", [ADA, BO]) == ADA
     assert resolve("agent", "\uff22\uff4f", [ADA, BO]) == BO
+    spaced = Named("01f", "Ada  Lovelace", "w1")
+    assert resolve("agent", " ada lovelace", [ADA, spaced]) == spaced
 
 
 def test_an_exact_name_wins_over_one_that_differs_in_case() -> None:

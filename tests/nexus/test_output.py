@@ -120,7 +120,7 @@ def test_progress_is_said_once_it_takes_longer_than_the_threshold(
         print(text, file=sys.stderr if err else sys.stdout)
         spoken.set()
 
-    monkeypatch.setattr(output, "progress_after_seconds", 0.001)
+    monkeypatch.setattr(output, "progress_after_ms", 1)
     monkeypatch.setattr(typer, "echo", echo)
     with progress("Importing"):
         assert spoken.wait(10)

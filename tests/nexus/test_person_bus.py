@@ -11,8 +11,8 @@ from bus.address import Address
 from bus.limits import page_items_max
 from bus.value import Record, Value
 from nexus.gateway import person_bus
-from tests.support.caller import Scripted
 from tests.support.person_port import ask, refused_code, running_port
+from tests.support.scripted_caller import Script, Sent
 from tools.errors import Code, Refusal, unavailable
 
 DIRECTORY: Record = {
@@ -23,8 +23,8 @@ DIRECTORY: Record = {
 
 
 def test_owners_are_listed_shard_by_shard_over_pages() -> None:
-    def owners(to: Address, body: Record) -> Record:
-        count = page_items_max if to.id == "0" and "after" not in body else 1
+    def owners(sent: Sent) -> Record:
+        count = page_items_max if sent.to.id == "0" and "after" not in sent.body else 1
         return {"owners": [{"address": f"canvas/w/{n}", "rows": 1, "live": False} for n in range(count)]}
 
     with running_port({("host", "owners"): owners}, shards=2) as port:
@@ -35,7 +35,7 @@ def test_owners_are_listed_shard_by_shard_over_pages() -> None:
 
 
 def test_info_shows_a_host_that_does_not_answer_as_such() -> None:
-    script: dict[tuple[str, str], Scripted] = {
+    script: Script = {
         ("host/-/0", "statistics"): {"sequence": 9},
         ("host/-/1", "statistics"): unavailable(),
     }
@@ -46,7 +46,7 @@ def test_info_shows_a_host_that_does_not_answer_as_such() -> None:
 
 def test_an_owner_is_asked_about_at_the_host_it_hashes_to() -> None:
     place = Address.parse("canvas/w1/c1")
-    script: dict[tuple[str, str], Scripted] = {
+    script: Script = {
         ("host", "owner_info"): {"live": True},
         ("host", "owner_rows"): {"rows": [{"row": "head", "value": {"key": b"\x00\x01"}}]},
     }
@@ -54,12 +54,14 @@ def test_an_owner_is_asked_about_at_the_host_it_hashes_to() -> None:
         assert ask(port, "bus.info", {"address": str(place)})["ok"]["live"] is True
         rows = ask(port, "bus.get", {"target": str(place)})["ok"]["rows"]
         assert rows == [{"row": "head", "value": {"key": {"base64": "AAE="}}}]
-        assert {made.to for made in port.caller.calls} == {f"host/-/{place.shard(4)}"}
+        assert {str(made.to) for made in port.caller.sent} == {f"host/-/{place.shard(4)}"}
 
 
 def test_one_row_is_looked_up_behind_its_prefix() -> None:
-    def rows(to: Address, body: Record) -> Record:
-        return {"rows": [{"row": row, "value": row} for row in ("el/aa", "el/ab", "el/b") if row > str(body["after"])]}
+    def rows(sent: Sent) -> Record:
+        return {
+            "rows": [{"row": row, "value": row} for row in ("el/aa", "el/ab", "el/b") if row > str(sent.body["after"])]
+        }
 
     with running_port({("host", "owner_rows"): rows}) as port:
         assert ask(port, "bus.get", {"target": "canvas/w/c", "row": "el/ab"})["ok"]["value"] == "el/ab"
@@ -76,9 +78,7 @@ def test_a_journal_record_is_got_by_shard_and_sequence() -> None:
 
 def test_what_a_host_does_not_have_is_told_to_the_person_in_its_own_words() -> None:
     missing = Refusal(Code.NOT_FOUND, "for agents")
-    script: dict[tuple[str, str], Scripted] = {
-        ("host", verb): missing for verb in ("owner_info", "owner_rows", "journal_record")
-    }
+    script: Script = {("host", verb): missing for verb in ("owner_info", "owner_rows", "journal_record")}
     with running_port(script) as port:
         for answer in (
             ask(port, "bus.info", {"address": "canvas/w/c"}),
@@ -109,9 +109,9 @@ def _journals(count: int) -> dict[str, list[Record]]:
 def test_tail_answers_the_newest_events_of_all_shards_in_order(count: int) -> None:
     journals = _journals(20)
 
-    def newest(to: Address, body: Record) -> Record:
-        assert body == {"limit": count}, "without `after` a host answers its newest events"
-        return {"events": [*journals[to.id][20 - min(count, 20) :]], "last": 19}
+    def newest(sent: Sent) -> Record:
+        assert sent.body == {"limit": count}, "without `after` a host answers its newest events"
+        return {"events": [*journals[sent.to.id][20 - min(count, 20) :]], "last": 19}
 
     with running_port({("host", "events"): newest}, shards=2) as port:
         ok = ask(port, "bus.tail", {"count": count})["ok"]
@@ -121,17 +121,17 @@ def test_tail_answers_the_newest_events_of_all_shards_in_order(count: int) -> No
 
 
 def test_following_streams_past_and_coming_events_until_the_peer_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(person_bus, "follow_retry_seconds", 0.001)
+    monkeypatch.setattr(person_bus, "follow_retry_ms", 1)
     past: list[Value] = [{"sequence": 3, "at": 1, "type": "t"}, {"sequence": 6, "at": 2, "type": "t"}]
     coming: Record = {"sequence": 9, "index": 0, "at": 999, "owner": "o", "type": "t", "data": {}}
     waits = 0
 
-    def events(to: Address, body: Record) -> Record | Refusal:
+    def events(sent: Sent) -> Record | Refusal:
         nonlocal waits
-        if "after" not in body:
+        if "after" not in sent.body:
             return {"events": past, "last": 7}
         waits += 1
-        assert body["after"] == (7 if waits < 3 else 9)
+        assert sent.body["after"] == (7 if waits < 3 else 9)
         if waits == 1:
             return unavailable()
         return {"events": [coming], "last": 9} if waits == 2 else unavailable()
@@ -149,6 +149,6 @@ def test_following_streams_past_and_coming_events_until_the_peer_leaves(monkeypa
 
 
 def test_a_refusal_ends_following_with_its_reason() -> None:
-    script: dict[tuple[str, str], Scripted] = {("host", "events"): Refusal(Code.INTERNAL, "broken")}
+    script: Script = {("host", "events"): Refusal(Code.INTERNAL, "broken")}
     with running_port(script) as port:
         assert refused_code(ask(port, "bus.tail", {"follow": True})) == "internal"

@@ -23,8 +23,8 @@ from nexus.gateway.person_verbs import VERBS
 from nexus.person_client import NOT_RUNNING_TEXT
 from tests.nexus.test_person_port import LISTS
 from tests.nexus.test_person_scenes import exported, importing
-from tests.support.caller import Scripted
 from tests.support.person_port import RunningPort, running_port
+from tests.support.scripted_caller import Script
 from tools.errors import Code, Refusal
 
 HOSTILE = "Ada\x1b]52;c;eA==\x07\u202e[red]"
@@ -50,9 +50,7 @@ class Commands:
 
 
 @contextmanager
-def commands(
-    monkeypatch: pytest.MonkeyPatch, script: dict[tuple[str, str], Scripted]
-) -> Iterator[tuple[Commands, RunningPort]]:
+def commands(monkeypatch: pytest.MonkeyPatch, script: Script) -> Iterator[tuple[Commands, RunningPort]]:
     with running_port(script) as port:
         monkeypatch.setattr(asking, "resolve_home", lambda given: SimpleNamespace(run=port.run))
         yield Commands(), port
@@ -109,7 +107,7 @@ def test_a_root_that_is_no_folder_is_refused_before_anything_is_sent(monkeypatch
         result = run.nexus("workspace", "add", "Site", "--root", "/nowhere/at/all")
         assert result.exit_code == exit_codes.REFUSED
         assert "not a folder" in result.stderr
-        assert port.caller.calls == []
+        assert port.caller.sent == []
 
 
 def test_the_active_workspace_is_marked_in_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +135,7 @@ def test_a_token_is_not_shown_again_without_replace(monkeypatch: pytest.MonkeyPa
         result = run.nexus("agent", "token", "Bo")
         assert result.exit_code == exit_codes.USAGE
         assert "--replace" in result.stderr
-        assert port.caller.calls == []
+        assert port.caller.sent == []
         assert run.json("agent", "token", "Bo", "--replace")["token"].startswith("nx_b1_")
 
 
@@ -155,7 +153,7 @@ def test_what_others_typed_cannot_act_on_the_terminal(monkeypatch: pytest.Monkey
     """security 2.15"""
     hostile: Record = {"agents": [{"agentId": "a", "name": HOSTILE, "workspaceId": "w"}], "workspaces": []}
     event: Record = {"sequence": 1, "index": 0, "at": 5, "owner": HOSTILE, "type": HOSTILE, "data": {"t": HOSTILE}}
-    script: dict[tuple[str, str], Scripted] = {
+    script: Script = {
         ("app/-/directory", "directory_list"): hostile,
         ("agent/-/a", "agent_facts"): {"mode": HOSTILE},
         ("host", "statistics"): {"sequence": 1, HOSTILE: HOSTILE},
@@ -218,7 +216,7 @@ def test_a_canvas_is_exported_over_an_existing_file_and_to_standard_output(
 
 
 def test_an_export_that_cannot_be_written_is_a_refusal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    script: dict[tuple[str, str], Scripted] = {**LISTS, ("canvas/w1/c1", "canvas_export"): exported([])}
+    script: Script = {**LISTS, ("canvas/w1/c1", "canvas_export"): exported([])}
     with commands(monkeypatch, script) as (run, _):
         result = run.nexus("canvas", "export", "c1", str(tmp_path / "no" / "such" / "file"))
         assert result.exit_code == exit_codes.REFUSED
@@ -233,7 +231,7 @@ def test_a_role_is_granted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_canvases_are_shown_and_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    script: dict[tuple[str, str], Scripted] = {
+    script: Script = {
         **LISTS,
         ("canvas", "canvas_summary"): {"revision": 7},
         ("canvas/w1/c1", "canvas_get_state"): {"revision": 8, "labels": [{"text": "x"}]},
@@ -257,7 +255,7 @@ def test_events_are_one_line_each_and_one_json_object_each(monkeypatch: pytest.M
         "callId": "k",
         "data": {"revision": 1},
     }
-    script: dict[tuple[str, str], Scripted] = {
+    script: Script = {
         ("host", "events"): {"events": [event], "last": 1},
     }
     with commands(monkeypatch, script) as (run, _):
@@ -274,7 +272,7 @@ def test_an_event_type_outside_the_catalogue_is_marked() -> None:
 
 
 def test_a_defect_shows_no_stack_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    refusal = Refusal(Code.INTERNAL, "Something went wrong.", details={"incident": "i1"})
+    refusal = Refusal(Code.INTERNAL, "Something went wrong.", details={"incidentId": "i1"})
     with commands(monkeypatch, {("app/-/directory", "directory_list"): refusal}) as (run, _):
         result = run.nexus("workspace", "list")
         assert result.exit_code == exit_codes.REFUSED

@@ -9,15 +9,14 @@ import socket
 
 import pytest
 
-from bus.address import Address
 from bus.client import DeadlinePassed
 from bus.limits import json_depth_max, page_items_max
 from bus.value import Record, Value
 from nexus.gateway import person_port
 from nexus.gateway.person_scenes import CONVERSATIONS
 from nexus.gateway.person_verbs import VERBS
-from tests.support.caller import Scripted
 from tests.support.person_port import ask, exchange, refused_code, running_port
+from tests.support.scripted_caller import Script, Sent
 from tools.errors import Code, Refusal
 
 DIRECTORY: Record = {
@@ -32,7 +31,7 @@ DIRECTORY: Record = {
     ],
     "activeWorkspaceId": "w1",
 }
-LISTS: dict[tuple[str, str], Scripted] = {
+LISTS: Script = {
     ("app/-/directory", "directory_list"): DIRECTORY,
     ("workspace/w1/w1", "readable_canvases"): {"canvases": [{"canvasId": "c1", "title": "Plan", "role": "owner"}]},
     ("workspace/w2/w2", "readable_canvases"): {"canvases": [{"canvasId": "c2", "title": "Plan", "role": "owner"}]},
@@ -43,7 +42,7 @@ def test_another_user_is_refused_before_anything_is_read() -> None:
     """common 2.4, security 2.2"""
     with running_port({}, user_id=os.getuid() + 1) as port:
         assert refused_code(exchange(port, b"")) == "unidentified_caller"
-        assert port.caller.calls == []
+        assert port.caller.sent == []
 
 
 @pytest.mark.parametrize(
@@ -97,13 +96,13 @@ def test_bad_arguments_are_refused_with_each_path() -> None:
 def test_a_defect_is_told_by_an_incident_and_no_exception_text() -> None:
     """common 7.4"""
 
-    def explode(to: Address, body: Record) -> Record:
+    def explode(sent: Sent) -> Record:
         raise RuntimeError("secret path /var/x")
 
     with running_port({("app/-/directory", "directory_list"): explode}) as port:
         answer = ask(port, "workspace.list")
         assert refused_code(answer) == "internal"
-        assert answer["error"]["incident"]
+        assert answer["error"]["incidentId"]
         assert "secret" not in json.dumps(answer)
 
 
@@ -111,12 +110,12 @@ def test_a_defect_while_a_token_is_made_logs_no_token(capfd: pytest.CaptureFixtu
     """security 2.9"""
     hashes: list[Value] = []
 
-    def explode(to: Address, body: Record) -> Record:
-        hashes.append(body["tokenHash"])
+    def explode(sent: Sent) -> Record:
+        hashes.append(sent.body["tokenHash"])
         raise RuntimeError("broken")
 
     with running_port({**LISTS, ("app/-/directory", "agent_add"): explode}) as port:
-        incident = ask(port, "agent.add", {"name": "Cy", "workspace": "w1"})["error"]["incident"]
+        incident = ask(port, "agent.add", {"name": "Cy", "workspace": "w1"})["error"]["incidentId"]
     logged = capfd.readouterr()
     assert hashes
     assert incident in logged.out + logged.err
@@ -130,7 +129,7 @@ def test_an_owners_refusal_is_passed_on_as_it_is() -> None:
 
 
 def test_a_passed_deadline_is_unknown_for_a_write_and_unavailable_when_nothing_can_have_happened() -> None:
-    script: dict[tuple[str, str], Scripted] = {("app/-/directory", "workspace_add"): DeadlinePassed(was_sent=True)}
+    script: Script = {("app/-/directory", "workspace_add"): DeadlinePassed(was_sent=True)}
     with running_port(script) as port:
         assert refused_code(ask(port, "workspace.add", {"name": "X"})) == "outcome_unknown"
     script = {("app/-/directory", "workspace_add"): DeadlinePassed(was_sent=False)}
@@ -144,7 +143,7 @@ def test_a_passed_deadline_is_unknown_for_a_write_and_unavailable_when_nothing_c
 def test_a_workspace_is_added_under_a_new_id_with_no_stamp() -> None:
     with running_port({("app/-/directory", "workspace_add"): {}}) as port:
         answer = ask(port, "workspace.add", {"name": "Site", "root": "/srv/site"})
-        (made,) = port.caller.calls
+        (made,) = port.caller.sent
         assert made.body == {"workspaceId": answer["ok"]["workspaceId"], "name": "Site", "root": "/srv/site"}
         assert made.stamp is None
 
@@ -164,7 +163,7 @@ def test_an_agent_gets_a_token_of_which_owners_learn_only_the_hash() -> None:
             "capabilities": ["mesh"],
             "tokenHash": hashlib.sha256(secret.encode()).digest(),
         }
-        assert not any(secret in repr(made) for made in port.caller.calls)
+        assert not any(secret in repr(made) for made in port.caller.sent)
 
 
 def test_an_agent_has_no_capability_unless_given() -> None:
@@ -197,8 +196,8 @@ def test_an_ambiguous_agent_is_refused_with_its_ids_and_a_workspace_decides() ->
 
 
 def test_agents_are_listed_with_what_their_owners_know() -> None:
-    def facts(to: Address, body: Record) -> Record | Refusal:
-        return {"mode": "auto"} if to.id != "a2" else Refusal(Code.NOT_FOUND, "gone")
+    def facts(sent: Sent) -> Record | Refusal:
+        return {"mode": "auto"} if sent.to.id != "a2" else Refusal(Code.NOT_FOUND, "gone")
 
     with running_port({**LISTS, ("agent", "agent_facts"): facts}) as port:
         listed = ask(port, "agent.list", {"workspace": "w2"})["ok"]["agents"]
@@ -223,12 +222,12 @@ def test_a_role_for_an_agent_of_another_workspace_is_refused(agent: str) -> None
 def test_canvases_are_listed_over_all_workspaces_and_pages() -> None:
     first: list[Value] = [{"canvasId": f"c{n:04}", "title": "T"} for n in range(page_items_max)]
 
-    def index(to: Address, body: Record) -> Record:
-        if to.id == "w2":
+    def index(sent: Sent) -> Record:
+        if sent.to.id == "w2":
             return {"canvases": []}
-        return {"canvases": first if "after" not in body else [{"canvasId": "last", "title": "T"}]}
+        return {"canvases": first if "after" not in sent.body else [{"canvasId": "last", "title": "T"}]}
 
-    script: dict[tuple[str, str], Scripted] = {
+    script: Script = {
         ("app/-/directory", "directory_list"): DIRECTORY,
         ("workspace", "readable_canvases"): index,
         ("canvas", "canvas_summary"): {"revision": 3},

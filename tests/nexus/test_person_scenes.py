@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bus.address import Address
 from bus.value import Record, Value
 from tests.nexus.test_person_port import LISTS
-from tests.support.caller import Scripted
 from tests.support.person_port import RunningPort, refused_code, running_port
+from tests.support.scripted_caller import Answerer, Script, Scripted, Sent
 from tests.support.waiting import eventually
 from tools.canvas.scene_parts import announcement_of
 from tools.errors import Code, Refusal
@@ -21,17 +20,18 @@ BOXES: list[Value] = [{"id": f"e{number}", "x": 0.5} for number in range(600)]
 SCENE: Record = {"type": "excalidraw", "elements": BOXES, "appState": {"grid": 5}, "files": {}}
 
 
-def importing(answer: Record, **others: Scripted) -> dict[tuple[str, str], Scripted]:
+def importing(answer: Record, **others: Scripted) -> Script:
     """What a canvas answers to an import that goes well, and `others` by verb."""
     script: dict[str, Scripted] = {"import_begin": {"importId": "i1"}, "import_part": {"parts": 1}}
     script |= {"import_finish": answer, "import_abort": {}, **others}
     return {("canvas", verb): scripted for verb, scripted in script.items()}
 
 
-def exported(elements: list[Value], revision: int = 4) -> Scripted:
+def exported(elements: list[Value], revision: int = 4) -> Answerer:
     """What a canvas answers to an export: one element a part."""
 
-    def answer(to: Address, body: Record) -> Record:
+    def answer(sent: Sent) -> Record:
+        body = sent.body
         at = int(str(body["after"][1])) + 1 if isinstance(body.get("after"), list) else 0  # type: ignore[index]
         part = elements[at : at + 1] if "since" not in body else []
         following: Value = {"after": ["", str(at)]} if at + 1 < len(elements) and "since" not in body else None
@@ -61,7 +61,7 @@ def test_a_scene_is_imported_part_by_part_as_a_new_canvas_of_the_workspace() -> 
     with running_port({**LISTS, **importing(APPLIED)}) as port:
         (answer,) = talk(port, "canvas.import", begun(), lines)
         ok = answer["ok"]
-        calls = [call for call in port.caller.calls if call.to == f"canvas/w2/{ok['canvasId']}"]
+        calls = [call for call in port.caller.sent if str(call.to) == f"canvas/w2/{ok['canvasId']}"]
         assert [call.verb for call in calls] == ["import_begin", "import_part", "import_part", "import_finish"]
         assert calls[0].body == {"title": "Plan", **announcement_of(SCENE)}
         assert [call.body.get("number") for call in calls] == [None, 0, 1, None]
@@ -113,7 +113,7 @@ def test_what_changed_during_an_export_is_sent_again_until_nothing_did() -> None
     ]
     first: Record = {"title": "Plan", "revision": 4, "rest": {"a": 1}, "part": {"elements": BOXES[:2]}, "next": None}
     answers = iter([first, *later])
-    with running_port({**LISTS, ("canvas/w2/c2", "canvas_export"): lambda to, body: next(answers)}) as port:
+    with running_port({**LISTS, ("canvas/w2/c2", "canvas_export"): lambda sent: next(answers)}) as port:
         *parts, answer = talk(port, "canvas.export", {"canvas": "c2"})
         assert (len(parts), answer["ok"]["revision"], answer["ok"]["rest"]) == (4, 7, {"a": 1})
         asked = port.caller.bodies("canvas_export")
@@ -123,7 +123,8 @@ def test_what_changed_during_an_export_is_sent_again_until_nothing_did() -> None
 def test_an_export_that_never_catches_up_is_refused_and_may_be_tried_again() -> None:
     revisions = iter(range(1, 1_000))
 
-    def busy(to: Address, body: Record) -> Record:
+    def busy(sent: Sent) -> Record:
+        body = sent.body
         following: Value = {"after": ["", ""]} if "after" not in body and "since" in body else None
         return {"title": "Plan", "revision": next(revisions), "rest": {}, "part": {"elements": []}, "next": following}
 
@@ -134,7 +135,9 @@ def test_an_export_that_never_catches_up_is_refused_and_may_be_tried_again() -> 
 
 def test_a_refusal_in_the_middle_of_an_export_is_passed_on() -> None:
     gone = Refusal(Code.NOT_FOUND, "gone")
-    answers = iter([{"title": "P", "revision": 4, "part": {"elements": []}, "next": {"after": ["", ""]}}, gone])
-    with running_port({**LISTS, ("canvas/w2/c2", "canvas_export"): lambda to, body: next(answers)}) as port:  # type: ignore[dict-item,return-value]
+    answers: Iterator[Scripted] = iter(
+        [{"title": "P", "revision": 4, "part": {"elements": []}, "next": {"after": ["", ""]}}, gone]
+    )
+    with running_port({**LISTS, ("canvas/w2/c2", "canvas_export"): lambda sent: next(answers)}) as port:
         *_, answer = talk(port, "canvas.export", {"canvas": "c2"})
         assert answer == {"error": gone.to_record()}

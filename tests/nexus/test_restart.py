@@ -6,16 +6,8 @@ from itertools import product
 
 import pytest
 
-from nexus.restart import (
-    TRANSITIONS,
-    ChildEvent,
-    ChildState,
-    back_off_ms,
-    back_off_ms_max,
-    deaths_in_a_row,
-    next_state,
-    stable_ms,
-)
+from bus.limits import child_back_off_ms_max, child_stable_ms
+from nexus.restart import TRANSITIONS, ChildEvent, ChildState, back_off_ms, deaths_in_a_row, next_state
 
 
 @pytest.mark.parametrize(("state", "event"), sorted(set(product(ChildState, ChildEvent)) - TRANSITIONS.keys()))
@@ -37,9 +29,9 @@ def test_the_first_death_is_mended_at_once_and_later_ones_wait_longer_up_to_a_bo
     assert waits[0] == 0
     assert waits == sorted(waits)
     assert waits[1] > 0
-    assert waits[-1] == back_off_ms_max
+    assert waits[-1] == child_back_off_ms_max
 
 
 def test_a_child_that_lived_long_starts_over() -> None:
-    assert deaths_in_a_row(7, stable_ms) == 1
-    assert deaths_in_a_row(7, stable_ms - 1) == 8
+    assert deaths_in_a_row(7, child_stable_ms) == 1
+    assert deaths_in_a_row(7, child_stable_ms - 1) == 8

@@ -60,7 +60,7 @@ def test_detached_start_is_ready_when_it_returns_and_down_leaves_no_process(nexu
 def test_status_shows_address_and_roles(nexus: Nexus) -> None:
     record = nexus.start()
     status = nexus.run("status", "--json").record
-    assert status.keys() == {"url", "home", "processes"}
+    assert status.keys() == {"url", "home", "incarnation", "processes"}
     assert status["url"] == record["url"]
     assert {process["role"] for process in status["processes"]} == {"supervisor", "shard", "gateway"}
     assert record["url"] in nexus.run("status").out
@@ -201,6 +201,11 @@ def foreground(nexus: Nexus, *arguments: str) -> Iterator[subprocess.Popen[str]]
         process.communicate(timeout=15)
 
 
+def beside_progress(err: str) -> list[str]:
+    """A start that takes over a second says so, which a busy machine makes of any."""
+    return [line for line in err.splitlines() if not line.startswith("Starting: ")]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_the_foreground_one_quietly(nexus: Nexus, number: signal.Signals) -> None:
     if signal.getsignal(number) is signal.SIG_IGN:
@@ -214,7 +219,7 @@ def test_a_signal_stops_the_foreground_one_quietly(nexus: Nexus, number: signal.
         processes = nexus.processes()
         os.killpg(process.pid, number)
         out, err = process.communicate(timeout=15)
-    assert (process.returncode, out, err) == (0, "", "")
+    assert (process.returncode, out, beside_progress(err)) == (0, "", [])
     assert not any(is_alive(pid) for pid in processes.values())
 
 
@@ -224,7 +229,7 @@ def test_the_foreground_one_prints_one_line_of_json_when_asked(nexus: Nexus) -> 
         assert process.stdout.readline().startswith('{"url": "http://127.0.0.1:')
         assert nexus.run("down").code == exit_codes.OK
         out, err = process.communicate(timeout=15)
-    assert (process.returncode, out, err) == (0, "", "")
+    assert (process.returncode, out, beside_progress(err)) == (0, "", [])
 
 
 def test_a_start_that_takes_long_says_what_it_waits_for(nexus: Nexus) -> None:

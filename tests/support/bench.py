@@ -82,6 +82,7 @@ class OwnerBench(Generic[State]):
                     self.timers[effect.name] = effect
                 case CancelTimer(name):
                     self.timers.pop(name, None)
+        assert self.rules.problems(self.state) == []
         return decision.reply
 
     def fire(self, name: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from bus.clock import ManualClock
 from nexus.gateway.person_port import PersonPort
-from tests.support.caller import Scripted, ScriptedCaller
+from tests.support.scripted_caller import Script, ScriptedCaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,7 @@ class RunningPort:
 
 
 @contextmanager
-def running_port(
-    script: Mapping[tuple[str, str], Scripted], *, shards: int = 1, user_id: int | None = None
-) -> Iterator[RunningPort]:
+def running_port(script: Script, *, shards: int = 1, user_id: int | None = None) -> Iterator[RunningPort]:
     caller = ScriptedCaller(script)
     run = Path(tempfile.mkdtemp(prefix="nexus-test-"))
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,10 +1,10 @@
-"""A `Caller` whose owners are functions of the test: what was sent is kept, what comes back is scripted by verb."""
+"""A `Caller` whose owners are functions of the test: what was sent is kept, what comes back is scripted."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from bus.address import Address
 from bus.client import DeadlinePassed
@@ -37,20 +37,30 @@ Scripted: TypeAlias = Record | Refusal | Error | DeadlinePassed | Exception
 
 Answerer: TypeAlias = Callable[[Sent], Scripted | Awaitable[Scripted]]
 
+Script: TypeAlias = Mapping[tuple[str, str], Scripted | Answerer]
+"""By where and verb: an owner's address, or a kind for every owner of it."""
+
+ANYWHERE: Final = ""
+
 
 class ScriptedCaller:
     """Fails the test when a verb is sent that no script answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, script: Script | None = None) -> None:
         self.sent: list[Sent] = []
-        self._answerers: dict[str, Answerer] = {}
+        self._answerers: dict[tuple[str, str], Answerer] = {}
+        for (where, verb), answer in (script or {}).items():
+            self.on(verb, answer, where)
 
-    def on(self, verb: str, answer: Scripted | Answerer) -> None:
+    def on(self, verb: str, answer: Scripted | Answerer, where: str = ANYWHERE) -> None:
         """Answer `verb` from now on, with the same each time or by a function of what was sent."""
-        self._answerers[verb] = answer if callable(answer) else lambda sent: answer
+        self._answerers[where, verb] = answer if callable(answer) else lambda sent: answer
 
     def sent_of(self, verb: str) -> list[Sent]:
         return [sent for sent in self.sent if sent.verb == verb]
+
+    def bodies(self, verb: str) -> list[Record]:
+        return [sent.body for sent in self.sent_of(verb)]
 
     async def call(
         self,
@@ -64,7 +74,7 @@ class ScriptedCaller:
     ) -> Reply:
         sent = Sent(to, verb, body, call_id, within_ms, stamp)
         self.sent.append(sent)
-        answer = self._answerers[verb](sent)
+        answer = self._answerer(sent)(sent)
         if isinstance(answer, Awaitable):
             answer = await answer
         match answer:
@@ -76,3 +86,9 @@ class ScriptedCaller:
                 return Reply(call_id, None, answer.to_record())
             case _:
                 return Reply(call_id, answer, None)
+
+    def _answerer(self, sent: Sent) -> Answerer:
+        for where in (str(sent.to), sent.to.kind, ANYWHERE):
+            if (where, sent.verb) in self._answerers:
+                return self._answerers[where, sent.verb]
+        raise AssertionError(f"nothing is scripted for {sent.verb} at {sent.to}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from tests.support.gateway_bench import TOOLS, tool
 from tools.base import Family, Kind, Model, Route, Scope, ScopedInput, Tool
@@ -111,3 +111,11 @@ def test_schemas_are_the_same_each_time() -> None:
     declared = tool("canvas_read", Route.CANVAS)
     assert input_schema(declared) == input_schema(declared)
     assert list(output_schema(declared)) == list(output_schema(declared))
+
+
+def test_what_does_not_fit_is_not_quoted_by_the_error_that_a_log_may_hold() -> None:
+    """common 7.4"""
+    with pytest.raises(ValidationError) as failure:
+        Titled.model_validate({"title": ["a secret"], "another": "a secret"})
+    assert "title" in str(failure.value)
+    assert "a secret" not in str(failure.value)

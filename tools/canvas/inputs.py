@@ -11,8 +11,14 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from bus.limits import elements_per_call_max, region_elements_default, region_elements_max
-from tools.base import Identifier, Model, Name, Reason, ScopedInput
+from bus.limits import (
+    element_type_characters_max,
+    elements_per_call_max,
+    region_elements_default,
+    region_elements_max,
+    region_types_max,
+)
+from tools.base import Identifier, Model, Name, PageCursor, Reason, ScopedInput
 
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]
 Color = Annotated[str, Field(max_length=100)]
@@ -140,7 +146,7 @@ class CanvasWrite(CanvasTarget):
 
 
 class CanvasListInput(ScopedInput):
-    cursor: str | None = Field(default=None, max_length=2_000, description="nextCursor of the page before.")
+    cursor: PageCursor = None
 
 
 class CanvasGetStateInput(CanvasTarget):
@@ -155,12 +161,12 @@ class CanvasQueryRegionInput(CanvasTarget):
     match: Literal["intersects", "contains"] = Field(
         default="intersects", description="`contains`: only elements that lie wholly inside the region."
     )
-    types: list[Annotated[str, Field(min_length=1, max_length=100)]] | None = Field(
-        default=None, max_length=50, description="Only elements of these types."
+    types: list[Annotated[str, Field(min_length=1, max_length=element_type_characters_max)]] | None = Field(
+        default=None, max_length=region_types_max, description="Only elements of these types."
     )
     includeDeleted: bool = False
     limit: int = Field(default=region_elements_default, ge=1, le=region_elements_max)
-    cursor: str | None = Field(default=None, max_length=4_000, description="nextCursor of the page before.")
+    cursor: PageCursor = None
 
 
 class CanvasCreateElementsInput(CanvasWrite):

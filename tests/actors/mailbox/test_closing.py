@@ -196,6 +196,14 @@ def test_facts_come_from_the_own_owner_or_the_directory_only(home: Home) -> None
         home.bench(address.mailbox("a1")).decide("facts_changed", body, owner(address.agent("a2")))
 
 
+def test_first_facts_that_come_late_do_not_undo_newer_ones(home: Home) -> None:
+    """mesh 2.1"""
+    first: Record = {"workspaceId": "w1", "name": "Agent a2", "mesh": True, "ran": False, "revoked": False}
+    reply = home.bench(address.mailbox("a2")).send("facts_changed", first, owner(DIRECTORY))
+    assert reply == {}
+    assert home.triggered("a1", "a2")
+
+
 def test_a_stamp_for_another_agent_closes_nothing(home: Home) -> None:
     thread_id = _delivered(home)
     body: Record = {"threadId": thread_id, "reason": "No."}

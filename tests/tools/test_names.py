@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.directory.names import name_key
+from tools.names import name_key
 
 
 @pytest.mark.parametrize(("one", "other"), [("Ada", "ADA"), ("ﬁn", "FIN"), ("Å", "å"), ("a  b", " a b")])

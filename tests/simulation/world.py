@@ -1,0 +1,151 @@
+"""A whole system under one scheduler: shards, their disks, clients, the network between them, and the nemesis."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from actors.decision import Rules
+from bus.envelope import Reply
+from tests.simulation import invariants, product
+from tests.simulation.client import Client
+from tests.simulation.history import CallRecord, History, Operation, Violation
+from tests.simulation.host import Ground, HostLife, ShardSlot, preempted
+from tests.simulation.invariants import Disks, Judge, LedgerJudge
+from tests.simulation.ledger import LedgerRules
+from tests.simulation.nemesis import Nemesis
+from tests.simulation.options import Options
+from tests.simulation.product_invariants import ProductJudge
+from tests.simulation.scheduler import Process, Scheduler
+from tests.simulation.store import Disk
+from tests.simulation.wire import Network
+from tests.simulation.workload import LedgerScript, ledgers
+
+_TROUBLE_MS = 60_000
+_QUIET_MS = 60_000
+_SETTLE_MS = 700
+_PREEMPT = 0.15
+
+
+class World:
+    """Builds everything from a seed and options; `live` runs it to its end."""
+
+    def __init__(self, seed: int, options: Options) -> None:
+        self.options = options
+        self.scheduler = scheduler = Scheduler(seed)
+        self.history = History()
+        self.violations: list[str] = []
+        sockets = [Path(f"shard-{shard}") for shard in range(options.shards)]
+        self.network = Network(scheduler, options.faults)
+        self.roster: Mapping[str, Rules[Any]] = {"ledger": LedgerRules()}
+        if options.workload == "product":
+            self.roster = product.roster()
+        ground = Ground(scheduler, self.network, sockets, preempted(self.roster, scheduler), options.answers_kept)
+        disks = [Disk(scheduler, options.faults, path.name, self.violations.append) for path in sockets]
+        self.disks = Disks(disks)
+        self.slots = [ShardSlot(shard, ground, disk) for shard, disk in enumerate(disks)]
+        self.judge, scripts = self._workload(seed)
+        self.clients = [
+            Client(
+                number,
+                ground,
+                self.history,
+                random.Random(f"{seed}/client/{number}"),
+                script,
+                self.judge.began,
+                self._checked,
+            )
+            for number, script in enumerate(scripts)
+        ]
+        rng = random.Random(f"{seed}/nemesis")
+        self.nemesis = Nemesis(options.faults, scheduler, self.network, self.slots, self.clients, rng)
+        ground.on_start = self.nemesis.host_began
+
+    def _workload(self, seed: int) -> tuple[Judge, list[Callable[[], Operation | None]]]:
+        clients = range(self.options.clients)
+        scripts: list[Callable[[], Operation | None]] = []
+        if self.options.workload == "product":
+            home = product.HomeScript()
+            scripts += [home.script(number, random.Random(f"{seed}/script/{number}")) for number in clients]
+            return ProductJudge(self.disks), scripts
+        owners = ledgers(self.options.shards)
+        scripts += [LedgerScript(owners, random.Random(f"{seed}/script/{number}")) for number in clients]
+        return LedgerJudge(self.disks), scripts
+
+    def live(self) -> None:
+        """Raises Violation."""
+        self.scheduler.preempt_probability = _PREEMPT
+        for slot in self.slots:
+            slot.start()
+        for client in self.clients:
+            client.calls_left = self.options.calls
+            if self.options.workload == "product" and client.number == 0:
+                client.calls_left += product.SETUP_CALLS
+            client.start()
+        self.nemesis.begin()
+        self.scheduler.run_until(lambda: self._has_asked_all or bool(self.violations), _TROUBLE_MS)
+        self._settle()
+        self._judge()
+        for slot in self.slots:  # and once more with nothing but the disks
+            if slot.life is not None:
+                slot.life.process.kill()
+        self._settle()
+        self._judge()
+
+    @property
+    def _has_asked_all(self) -> bool:
+        return all(client.calls_left == 0 for client in self.clients)
+
+    @property
+    def _is_quiet(self) -> bool:
+        lives = [slot.life for slot in self.slots]
+        return (
+            all(client.is_done and client.process is not None and client.process.is_alive for client in self.clients)
+            and all(life is not None and life.journal.is_idle for life in lives)
+            and not any(disk.content.scan(b"o", limit=1) for disk in self.disks.disks)
+            and not any(disk.content.scan(b"t", limit=1) for disk in self.disks.disks)
+        )
+
+    def _settle(self) -> None:
+        self.nemesis.heal()
+        for client in self.clients:
+            client.calls_left = 0
+        is_quiet = self.scheduler.run_until(lambda: self._is_quiet or bool(self.violations), _QUIET_MS)
+        self._no_violations()
+        if not is_quiet:
+            raise Violation("everything becomes quiet after faults end: " + self._unquiet())
+        self.scheduler.run_until(lambda: False, _SETTLE_MS)
+        self._no_violations()
+
+    def _unquiet(self) -> str:
+        open_calls = [record.describe() for client in self.clients for record in client._open.values()]
+        rows = {disk.name: len(disk.content.scan(b"o")) for disk in self.disks.disks}
+        down = [slot.name for slot in self.slots if slot.life is None]
+        timers = [key for disk in self.disks.disks for key, _ in disk.content.scan(b"t")]
+        return f"open {open_calls}, outbox rows {rows}, timers {timers}, down {down}"
+
+    def _judge(self) -> None:
+        invariants.journals_are_whole(self.disks)
+        invariants.outboxes_are_empty(self.disks)
+        invariants.timers_are_over(self.disks)
+        invariants.answers_are_kept(self.disks, self.history, self.judge.had_effects)
+        invariants.lives_equal_reloads(self._lives(), self.disks, self.roster)
+        self.judge.at_end(self.history)
+
+    def _lives(self) -> list[HostLife]:
+        return [slot.life for slot in self.slots if slot.life is not None]
+
+    def _checked(self, record: CallRecord, reply: Reply) -> None:
+        self.scheduler.note(repr(reply).encode())
+        self.judge.checked(record, reply, self.scheduler.now_us)
+
+    def _no_violations(self) -> None:
+        if self.violations:
+            raise Violation(self.violations[0])
+
+
+def processes_of(world: World) -> list[Process]:
+    """Every process that lives."""
+    return [life.process for life in world._lives()]
