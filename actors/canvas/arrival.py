@@ -1,4 +1,4 @@
-"""A scene on its way in: rows of a canvas that is not there yet (ARCHITECTURE, The store; docs/decisions/0005).
+"""A scene on its way in: rows of a canvas that is not there yet (ARCHITECTURE, The store; docs/decisions/0006).
 
 A canvas exists when its `head` row does. Until then its elements and files lie under their final names, seen by nobody,
 and these rows tell how far the import has come. They sort before the others, so a load meets them first.

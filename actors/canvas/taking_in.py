@@ -1,4 +1,4 @@
-"""The steps of an import, each small enough for one message (ARCHITECTURE, The store; docs/decisions/0005).
+"""The steps of an import, each small enough for one message (ARCHITECTURE, The store; docs/decisions/0006).
 
 The owner sends itself `import_continue` until the canvas is there or everything of it is gone again; the step that is
 due follows from the rows alone, so a host that was killed goes on where it was. No step looks at or writes more than a
