@@ -45,15 +45,6 @@ def ask(
         raise _ended(reason) from None
 
 
-def gather(home: Path | None, verb: str, arguments: Mapping[str, Value], doing: str) -> list[Record]:
-    """Every line that is answered, the verb's answer last."""
-    try:
-        with progress(doing):
-            return list(_client(home).converse(verb, _given(arguments)))
-    except (NotRunning, Refused) as reason:
-        raise _ended(reason) from None
-
-
 def follow(home: Path | None, verb: str, arguments: Mapping[str, Value]) -> Iterator[Record]:
     """Each event as it comes, until NEXUS ends or the person interrupts."""
     try:

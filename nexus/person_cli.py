@@ -11,7 +11,7 @@ import typer
 
 from bus.value import Record, Value, records
 from nexus import exit_codes
-from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, gather
+from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, stream
 from nexus.output import (
     escape,
     fail,
@@ -227,8 +227,10 @@ def canvas_export(
     as_json: JsonOption = False,
 ) -> None:
     """Write a canvas as an Excalidraw file."""
-    lines = gather(home, "canvas.export", {"canvas": canvas, "workspace": workspace}, "Exporting the canvas")
-    answer, scene = scene_of(lines)
+    asked: Record = {"canvas": canvas, "workspace": workspace}
+    parts: list[Record] = []
+    answer = stream(home, "canvas.export", asked, parts.append, "Exporting the canvas")
+    scene = scene_of(parts, answer)
     elements = scene["elements"]
     count = len(elements) if isinstance(elements, list) else 0
     if str(file) == "-":

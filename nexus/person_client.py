@@ -43,20 +43,14 @@ class PersonClient:
 
     def ask(self, verb: str, arguments: Mapping[str, Value], lines: Iterable[Mapping[str, Value]] = ()) -> Record:
         """The verb's answer; `lines` follow the request, one by one. Raises NotRunning or Refused."""
-        for answer in self.converse(verb, arguments, lines):
-            return answer
-        raise _ended_early()
-
-    def converse(
-        self, verb: str, arguments: Mapping[str, Value], lines: Iterable[Mapping[str, Value]] = ()
-    ) -> Iterator[Record]:
-        """Each line that is answered, the verb's answer last. Raises NotRunning or Refused."""
         request = _request_line(verb, arguments)
         with self._connected() as connection:
             is_listening = _send(connection, request)
             for line in lines:
                 is_listening = is_listening and _send(connection, _written(line))
-            yield from _answers(connection)
+            for answer in _answers(connection):
+                return answer
+        raise _ended_early()
 
     def follow(self, verb: str, arguments: Mapping[str, Value]) -> Iterator[Record]:
         """The events of a following verb until the caller stops or NEXUS ends. Raises NotRunning or Refused."""

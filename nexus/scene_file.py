@@ -122,13 +122,12 @@ def lines_of(scene: Record) -> Iterator[Record]:
     yield {"finish": True}
 
 
-def scene_of(lines: Sequence[Record]) -> tuple[Record, Record]:
-    """The answer to an export, which comes last, and the scene in the lines before it."""
+def scene_of(lines: Sequence[Record], answer: Record) -> Record:
+    """The scene in the lines of an export and the answer at its end."""
     joined = Joined()
-    for line in lines[:-1]:
+    for line in lines:
         part = line.get("part")
         if isinstance(part, dict):
             joined.add(part)
-    answer = lines[-1] if lines else {}
     rest = answer.get("rest")
-    return answer, joined.scene(rest if isinstance(rest, dict) else {})
+    return joined.scene(rest if isinstance(rest, dict) else {})

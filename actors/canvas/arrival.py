@@ -1,4 +1,4 @@
-"""A scene on its way in: rows of a canvas that is not there yet (ARCHITECTURE, The store; docs/decisions/0005).
+"""A scene on its way in: rows of a canvas that is not there yet (ARCHITECTURE, The store; docs/decisions/0006).
 
 A canvas exists when its `head` row does. Until then its elements and files lie under their final names, seen by nobody,
 and these rows tell how far the import has come. They sort before the others, so a load meets them first.
@@ -19,12 +19,12 @@ from types import MappingProxyType
 from typing import Final, cast
 
 from actors.canvas.gathered import Gathered
+from bus.limits import left_out_listed_max
 from bus.value import Record, Value
 
 ARRIVING: Final = "arriving"
 PART: Final = "arriving/part/"
 RAW: Final = "arriving/raw/"
-LEFT_OUT_LISTED_MAX: Final = 100
 
 
 class Phase(StrEnum):
@@ -191,7 +191,7 @@ class Arriving:
             "elementCount": len(self.gathered.order),
             "repairedCount": self.facts.repaired + sum(part.repaired for part in self.parts),
             "leftOutCount": sum(part.left_out for part in self.parts),
-            "leftOut": listed[:LEFT_OUT_LISTED_MAX],
+            "leftOut": listed[:left_out_listed_max],
         }
 
 

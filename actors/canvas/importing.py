@@ -1,4 +1,4 @@
-"""The person's import: announced, brought in parts, finished; or aborted (docs/decisions/0005).
+"""The person's import: announced, brought in parts, finished; or aborted (docs/decisions/0006).
 
 Parts are numbered from 0 and come in order, each when the one before it is answered; a repeated one changes nothing.
 The first part that breaks a rule ends the import. `import_finish` is answered when the canvas is there.

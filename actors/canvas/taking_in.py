@@ -1,4 +1,4 @@
-"""The steps of an import, each small enough for one message (ARCHITECTURE, The store; docs/decisions/0005).
+"""The steps of an import, each small enough for one message (ARCHITECTURE, The store; docs/decisions/0006).
 
 The owner sends itself `import_continue` until the canvas is there or everything of it is gone again; the step that is
 due follows from the rows alone, so a host that was killed goes on where it was. No step looks at or writes more than a
@@ -18,7 +18,6 @@ import orjson
 from actors.canvas import outcome
 from actors.canvas.arrival import (
     ARRIVING,
-    LEFT_OUT_LISTED_MAX,
     Arriving,
     Event,
     Facts,
@@ -39,6 +38,7 @@ from bus.limits import (
     element_bytes_max,
     elements_per_canvas_max,
     import_parts_max,
+    left_out_listed_max,
     part_elements_max,
     scene_elements_bytes_max,
     scene_files_bytes_max,
@@ -153,7 +153,7 @@ def _check_sizes(arriving: Arriving, read: PartRead) -> None:
 
 
 def _row_of(arriving: Arriving, part: Record, read: PartRead) -> Part:
-    room = LEFT_OUT_LISTED_MAX - sum(len(before.listed) for before in arriving.parts)
+    room = left_out_listed_max - sum(len(before.listed) for before in arriving.parts)
     return Part(
         digest=digest_of(part),
         ids=list(read.elements),

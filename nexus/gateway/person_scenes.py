@@ -17,15 +17,13 @@ from pydantic import Field
 
 from bus import address
 from bus.address import Address
-from bus.limits import name_characters_max
+from bus.limits import name_characters_max, scene_deadline_ms
 from bus.value import Record
 from nexus.gateway.person_owners import Owners, VerbRefused, checked_arguments, must_be_applied, text
 from tools.base import Model, Name
 from tools.errors import unavailable
 from tools.fence import plain_name
 
-scene_deadline_ms: Final = 120_000
-"""For the steps that follow the last part of the largest scene."""
 abort_deadline_ms: Final = 1_000
 _ROUNDS_MAX: Final = 20
 """How often changes made meanwhile are asked for before an export gives up."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bus.value import Record, Value
@@ -135,8 +135,9 @@ def test_an_export_that_never_catches_up_is_refused_and_may_be_tried_again() -> 
 
 def test_a_refusal_in_the_middle_of_an_export_is_passed_on() -> None:
     gone = Refusal(Code.NOT_FOUND, "gone")
-    parts: list[Scripted] = [{"title": "P", "revision": 4, "part": {"elements": []}, "next": {"after": ["", ""]}}, gone]
-    answers = iter(parts)
+    answers: Iterator[Scripted] = iter(
+        [{"title": "P", "revision": 4, "part": {"elements": []}, "next": {"after": ["", ""]}}, gone]
+    )
     with running_port({**LISTS, ("canvas/w2/c2", "canvas_export"): lambda sent: next(answers)}) as port:
         *_, answer = talk(port, "canvas.export", {"canvas": "c2"})
         assert answer == {"error": gone.to_record()}
