@@ -13,6 +13,7 @@ result_bytes_max: Final = 256 * 1024  # common 6.4
 json_depth_max: Final = 64
 json_containers_max: Final = 100_000  # small ones cost 50 times their bytes, here and again in the SDK (security 2.19)
 json_searched_bytes_max: Final = 1024 * 1024  # finding what is wrong in a larger body takes seconds in plain Python
+integer_max: Final = 2**53 - 1  # the largest that every JSON number holds exactly
 bad_fields_listed_max: Final = 20
 field_path_characters_max: Final = 200
 cursor_characters_max: Final = 4_000

@@ -25,6 +25,7 @@ from nexus.gateway.person_owners import Owners, VerbRefused, chosen, text
 from tools.base import Model, Name
 from tools.errors import Code, Refusal, invalid_arguments
 from tools.fence import plain_name
+from tools.problems import problems_of
 
 _SECRET_BYTES: Final = 32
 
@@ -251,11 +252,7 @@ def _checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Awai
         try:
             parsed = arguments.model_validate(raw)
         except ValidationError as bad:
-            problems = {
-                ".".join(map(str, error["loc"])): error["msg"].removeprefix("Value error, ")
-                for error in bad.errors(include_input=False)
-            }
-            raise VerbRefused.by(invalid_arguments(problems)) from None
+            raise VerbRefused.by(invalid_arguments(problems_of(bad))) from None
         return await run(owners, parsed)
 
     return checked
