@@ -53,6 +53,13 @@ reads_at_once_max: Final = 16  # of one composed call, so that one list does not
 legacy_sessions_max: Final = 10_000
 legacy_sessions_per_agent_max: Final = 64  # security 2.23
 legacy_session_idle_ms: Final = 30 * 60_000
+http_unread_bytes_max: Final = 64 * 1024  # of a request's head, of a trailer
+http_headers_max: Final = 100
+http_head_seconds_max: Final = 10
+http_body_seconds_max: Final = 30
+http_write_seconds_max: Final = 30  # that a client may leave an answer unread
+http_connections_max: Final = 2_000  # a listener
+other_descriptors_max: Final = 256  # that the gateway may have open beside connections
 keep_alive_seconds: Final = 75
 requests_stop_grace_seconds: Final = 2
 
