@@ -130,11 +130,18 @@ class Home:
 
 
 def home_path(given: Path | None, environment: Mapping[str, str]) -> Path:
-    """Where the home is: `--home`, else NEXUS_HOME, else the platform's data folder. Absolute; links are kept."""
+    """Where the home is: `--home`, else NEXUS_HOME, else the platform's data folder. Absolute; links are kept.
+
+    Raises HomeRefused.
+    """
     chosen = given if given is not None else environment.get(HOME_VARIABLE) or None
     if chosen is None:
         chosen = platformdirs.user_data_path("nexus", appauthor=False)
-    return Path(os.path.abspath(Path(chosen).expanduser()))  # noqa: PTH100 - resolve() would hide a symbolic link
+    try:
+        expanded = Path(chosen).expanduser()
+    except RuntimeError:
+        raise HomeRefused(f"{chosen} names a user that is not known here. Choose another with --home.") from None
+    return Path(os.path.abspath(expanded))  # noqa: PTH100 - resolve() would hide a symbolic link
 
 
 def resolve_home(given: Path | None) -> Home:

@@ -239,14 +239,14 @@ async def test_a_second_request_has_the_same_time_and_its_end_does_not_fall_into
 @in_loop
 async def test_the_time_that_the_application_does_not_read_is_not_the_clients() -> None:
     """common 2.3"""
-    async with serving(SLOW) as server:
+    bounds = Bounds(body_seconds=0.3)
+    async with serving(bounds) as server:
         server.application.may_read.clear()
         reader, writer = await server.connected()
-        writer.write(head("content-length: 400000", "connection: close") + b"b" * 300_000)
+        writer.write(head("content-length: 400000", "connection: close") + b"b" * 400_000)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(reader.read(1), 4 * SLOW.body_seconds)
+            await asyncio.wait_for(reader.read(1), 2 * bounds.body_seconds)
         server.application.may_read.set()
-        writer.write(b"b" * 100_000)
         assert (await rest(reader)).endswith(b"400000")
 
 
@@ -279,7 +279,7 @@ async def test_connections_beyond_the_most_are_closed_and_the_socket_of_this_use
 
 async def _has_ended(reader: asyncio.StreamReader) -> bool:
     try:
-        return await asyncio.wait_for(reader.read(1), 0.05) == b""
+        return await asyncio.wait_for(reader.read(1), 0.5) == b""
     except TimeoutError:
         return False
     except ConnectionError:
