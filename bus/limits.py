@@ -93,6 +93,9 @@ journal_trimmed_a_group_max: Final = 64
 message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511
+store_check_ms_max: Final = 2_000  # reading for `nexus doctor`, which keeps a starting host out meanwhile
+store_check_rows_a_time: Final = 1_000
+store_check_wait_seconds: Final = 60
 
 # Names and lists (common 1.7, 7.1, 7.3).
 identifier_characters_max: Final = 200
@@ -179,6 +182,8 @@ assert stamp_valid_ms < call_deadline_ms_default
 assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms
+assert store_check_ms_max < takeover_wait_ms
+assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
 assert page_items_default <= page_items_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max
 assert element_depth_max < json_depth_max
