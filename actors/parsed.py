@@ -11,6 +11,7 @@ from actors.decision import Context, Decide, Decision, Message, PrincipalKind
 from bus.address import Address
 from tools.base import Model
 from tools.errors import invalid_arguments
+from tools.problems import problems_of
 
 State = TypeVar("State")
 Body = TypeVar("Body", bound=BaseModel)
@@ -36,7 +37,7 @@ def parsed(model: type[Body], decide: Callable[[State, Body, Context], Decision]
         except ValidationError as error:
             if context.principal.kind in (PrincipalKind.OWNER, PrincipalKind.GATEWAY):
                 raise
-            return Decision(invalid_arguments(_problems(error)))
+            return Decision(invalid_arguments(problems_of(error)))
         return decide(state, body, context)
 
     return decide_parsed
@@ -48,8 +49,3 @@ def sending_owner(context: Context, *kinds: str) -> Address:
     if sender is None or sender.kind not in kinds:
         raise ValueError(f"this verb is for owners of kind {kinds}")
     return sender
-
-
-def _problems(error: ValidationError) -> dict[str, str]:
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return {".".join(map(str, problem["loc"])): problem["msg"] for problem in found}

@@ -13,6 +13,7 @@ result_bytes_max: Final = 256 * 1024  # common 6.4
 json_depth_max: Final = 64
 json_containers_max: Final = 100_000  # small ones cost 50 times their bytes, here and again in the SDK (security 2.19)
 json_searched_bytes_max: Final = 1024 * 1024  # finding what is wrong in a larger body takes seconds in plain Python
+integer_max: Final = 2**53 - 1  # the largest that every JSON number holds exactly
 bad_fields_listed_max: Final = 20
 field_path_characters_max: Final = 200
 cursor_characters_max: Final = 4_000
@@ -52,6 +53,13 @@ reads_at_once_max: Final = 16  # of one composed call, so that one list does not
 legacy_sessions_max: Final = 10_000
 legacy_sessions_per_agent_max: Final = 64  # security 2.23
 legacy_session_idle_ms: Final = 30 * 60_000
+http_unread_bytes_max: Final = 64 * 1024  # of a request's head, of a trailer
+http_headers_max: Final = 100
+http_head_seconds_max: Final = 10
+http_body_seconds_max: Final = 30
+http_write_seconds_max: Final = 30  # that a client may leave an answer unread
+http_connections_max: Final = 2_000  # a listener
+other_descriptors_max: Final = 256  # that the gateway may have open beside connections
 keep_alive_seconds: Final = 75
 requests_stop_grace_seconds: Final = 2
 
@@ -86,6 +94,9 @@ known_calls_kept_max: Final = 50_000  # ids in memory, some 5 MB at most
 message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511
+store_check_ms_max: Final = 2_000  # reading for `nexus doctor`, which keeps a starting host out meanwhile
+store_check_rows_a_time: Final = 1_000
+store_check_wait_seconds: Final = 60
 
 # Keeping safe.
 backup_hold_ms_max: Final = 1_000
@@ -194,6 +205,8 @@ assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms
 assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
+assert store_check_ms_max < takeover_wait_ms
+assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
 assert page_items_default <= page_items_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max
 assert element_depth_max < json_depth_max

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -10,12 +11,26 @@ import typer
 
 from bus.value import Record, Value
 from nexus import exit_codes
-from nexus.config import HomeMissing, HomeRefused, resolve_home
+from nexus.config import HomeMissing, HomeRefused, home_path, resolve_home
 from nexus.output import error_lines, escape, fail, progress
 from nexus.person_client import NOT_RUNNING_TEXT, NotRunning, PersonClient, Refused
 
+
+def typed_path(text: str) -> Path:
+    """The parser of every option and argument that names a file or a folder: no name is not the current folder."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty; name a file or folder.")
+    return Path(text)
+
+
 HomeOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--home", help="The home folder of NEXUS. Default: NEXUS_HOME, else the platform's.")
+    Path | None,
+    typer.Option(
+        "--home",
+        help="The home folder of NEXUS. Default: NEXUS_HOME, else the platform's.",
+        parser=typed_path,
+        metavar="FOLDER",
+    ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of text.")]
 WorkspaceOption: TypeAlias = Annotated[
@@ -64,6 +79,14 @@ def stream(
         raise _ended(reason) from None
 
 
+def home_folder(home: Path | None) -> Path:
+    """Where the home is, whether or not it was made. Ends the command for one that cannot be named."""
+    try:
+        return home_path(home, os.environ)
+    except HomeRefused as unsafe:
+        raise fail(escape(str(unsafe)), exit_codes.HOME_REFUSED) from None
+
+
 def _client(home: Path | None) -> PersonClient:
     """Raises NotRunning for a home that was never made; ends the command for one that is unsafe to use."""
     try:
@@ -81,4 +104,4 @@ def _given(arguments: Mapping[str, Value]) -> Record:
 def _ended(reason: NotRunning | Refused) -> typer.Exit:
     if isinstance(reason, NotRunning):
         return fail(str(reason), exit_codes.NOT_RUNNING)
-    return fail("\n".join(error_lines(reason.error)), exit_codes.REFUSED)
+    return fail("\n".join(error_lines(reason.error)), exit_codes.REFUSED, reason.error)

@@ -5,6 +5,7 @@ These commands read and change nothing; nexus/bus_upkeep_cli.py has the others, 
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Final
 
 import typer
@@ -14,6 +15,7 @@ from bus.limits import events_shown_default, events_shown_max
 from bus.value import Record, records
 from nexus import bus_upkeep_cli
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, follow
+from nexus.command import run_command
 from nexus.output import escape, fields, json_text, print_json, print_line, print_lines, shown, table, time_text
 
 _ADDRESS_HELP: Final = "An owner's address: kind/workspace/id, as `nexus-bus ls` shows it."
@@ -140,7 +142,7 @@ def event_line(event: Record) -> str:
 
 def main() -> None:
     """The script `nexus-bus`."""
-    app()
+    sys.exit(run_command(app, "nexus-bus", sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from nexus.config import Home, open_home
+from nexus import exit_codes
+from nexus.config import Home, HomeRefused, open_home
 from nexus.hygiene import die_with, harden, watch_pipe
 
 Ready: TypeAlias = Callable[[], None]
@@ -113,7 +114,11 @@ def run(arguments: Sequence[str], bodies: Callable[[], Bodies], command: Sequenc
     for descriptor in _inherited(options):
         os.set_inheritable(descriptor, False)
     watch_pipe(sys.stdin.fileno(), ending.come)
-    home = open_home(options.home)
+    try:
+        home = open_home(options.home)
+    except HomeRefused as refused:
+        sys.stderr.write(f"{refused}\n")
+        return exit_codes.HOME_REFUSED
     ready = _ready_writer(options.ready)
     if options.role == "shard":
         bodies().shard_host(home, options.shard, ready, ending.tell_me)

@@ -25,6 +25,7 @@ from typing import Final
 import platformdirs
 
 from bus.limits import shards_max, socket_path_bytes_max
+from nexus.home_content import has_stores, shards_problem
 
 HOME_VARIABLE: Final = "NEXUS_HOME"
 PORT_DEFAULT: Final = 4470
@@ -144,7 +145,7 @@ class Home:
     def key(self) -> bytes:
         """The 32 bytes that sign internal links. Raises HomeRefused if the file is not as it was made."""
         file = self.path / "home.key"
-        _refuse_unless_private(file, stat.S_ISREG, "file")
+        refuse_unless_private(file, stat.S_ISREG, "file")
         key = file.read_bytes()
         if len(key) != _key_bytes:
             raise HomeRefused(
@@ -154,11 +155,18 @@ class Home:
 
 
 def home_path(given: Path | None, environment: Mapping[str, str]) -> Path:
-    """Where the home is: `--home`, else NEXUS_HOME, else the platform's data folder. Absolute; links are kept."""
+    """Where the home is: `--home`, else NEXUS_HOME, else the platform's data folder. Absolute; links are kept.
+
+    Raises HomeRefused.
+    """
     chosen = given if given is not None else environment.get(HOME_VARIABLE) or None
     if chosen is None:
         chosen = platformdirs.user_data_path("nexus", appauthor=False)
-    return Path(os.path.abspath(Path(chosen).expanduser()))  # noqa: PTH100 - resolve() would hide a symbolic link
+    try:
+        expanded = Path(chosen).expanduser()
+    except RuntimeError:
+        raise HomeRefused(f"{chosen} names a user that is not known here. Choose another with --home.") from None
+    return Path(os.path.abspath(expanded))  # noqa: PTH100 - resolve() would hide a symbolic link
 
 
 def resolve_home(given: Path | None) -> Home:
@@ -187,13 +195,16 @@ def create_home(path: Path, *, cores: int) -> Home:
 
 def _create_home(path: Path, cores: int) -> Home:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _refuse_unless_private(path, stat.S_ISDIR, "folder")
+    refuse_unless_private(path, stat.S_ISDIR, "folder")
     _refuse_foreign_content(path)
+    _refuse_lost_config(path)
     for name in _FOLDERS:
         (path / name).mkdir(mode=0o700, exist_ok=True)
     _write_once(path / "home.key", secrets.token_bytes(_key_bytes))
     _write_once(path / "config.toml", _first_config(shards_for(cores)).encode())
     home = open_home(path)
+    if problem := shards_problem(path / "config.toml", home.shard_folder(0).parent, home.settings.shards):
+        raise HomeRefused(problem)
     for shard in range(home.settings.shards):
         home.shard_folder(shard).mkdir(mode=0o700, parents=True, exist_ok=True)
     return home
@@ -203,12 +214,13 @@ def open_home(path: Path) -> Home:
     """The home at `path`, which must have been made. Raises HomeMissing or HomeRefused; changes nothing."""
     if not os.path.lexists(path / "config.toml"):
         if os.path.lexists(path):
-            _refuse_unless_private(path, stat.S_ISDIR, "folder")
+            refuse_unless_private(path, stat.S_ISDIR, "folder")
+        _refuse_lost_config(path)
         raise HomeMissing(f"There is no NEXUS home at {path}. Make and start it with: nexus up")
-    _refuse_unless_private(path, stat.S_ISDIR, "folder")
+    refuse_unless_private(path, stat.S_ISDIR, "folder")
     for name in _FOLDERS:
-        _refuse_unless_private(path / name, stat.S_ISDIR, "folder")
-    _refuse_unless_private(path / "config.toml", stat.S_ISREG, "file")
+        refuse_unless_private(path / name, stat.S_ISDIR, "folder")
+    refuse_unless_private(path / "config.toml", stat.S_ISREG, "file")
     home = Home(path, _read_settings(path / "config.toml"), path / "run")
     return replace(home, run=_pointed_to(home) or home.run)
 
@@ -311,8 +323,18 @@ def _refuse_foreign_content(path: Path) -> None:
             raise HomeRefused(f"{path} holds other files and is not a NEXUS home. Choose an empty or new folder.")
 
 
-def _refuse_unless_private(path: Path, is_kind: Callable[[int], bool], kind: str) -> None:
-    """Refuse a link, another kind, another owner, or a mode that lets others in."""
+def _refuse_lost_config(path: Path) -> None:
+    """A new config.toml would name another home over what is stored, with a number of shards that may be another."""
+    # In this order: of two first starts at once, the other may just be writing its config and then its stores.
+    if has_stores(path / "shards") and not os.path.lexists(path / "config.toml"):
+        raise HomeRefused(
+            f"{path} holds stored data but its config.toml is gone. Put that file back from a backup; "
+            "it says into how many shards the data is divided."
+        )
+
+
+def refuse_unless_private(path: Path, is_kind: Callable[[int], bool], kind: str) -> None:
+    """Raises HomeRefused for a link, another kind, another owner, or a mode that lets others in."""
     try:
         found = path.lstat()
     except OSError as error:
@@ -332,7 +354,7 @@ def _pointed_to(home: Home) -> Path | None:
     """The folder that `run/elsewhere` names, if it is there, ours, private and short."""
     try:
         folder = Path(os.fsdecode(home.pointer_file.read_bytes()))
-        _refuse_unless_private(folder, stat.S_ISDIR, "folder")
+        refuse_unless_private(folder, stat.S_ISDIR, "folder")
     except (OSError, ValueError, HomeRefused):
         return None
     return folder if folder.is_absolute() and socket_path_is_short(folder) else None

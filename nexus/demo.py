@@ -22,11 +22,11 @@ from nexus import exit_codes
 from nexus.demo_mcp import ToolRefused, Tools, box, connected
 from nexus.demo_runtime import DemoAgentProcess, DemoRuntime, StepFailed
 from nexus.output import escape, print_line, shown
+from nexus.scene_file import SceneFileProblem, read_scene
 
 return_seconds_max: Final = 30.0
 look_every_seconds: Final = 0.2
 told_events: Final = 200
-interrupted_exit_code: Final = 130
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 _SHAPES: Final[list[Value]] = ["rectangle", "ellipse", "diamond"]
 _EXPECTED_EVENTS: Final = ("canvas.imported", "agent.created", "canvas.changed", "thread.completed")
@@ -34,12 +34,18 @@ _EXPECTED_EVENTS: Final = ("canvas.imported", "agent.created", "canvas.changed",
 
 def run(file: Path | None, *, keep: bool) -> int:
     """Tell the demo on `file`, or on the scene that comes with NEXUS; answers the exit code."""
+    if file is not None:
+        try:
+            read_scene(file)  # before anything is started: a story that ends at its second step helps nobody
+        except SceneFileProblem as problem:
+            print_line(escape(str(problem)), to_stderr=True)
+            return exit_codes.REFUSED
     runtime = DemoRuntime()
     try:
         asyncio.run(_until_told_to_stop(_Demo(runtime, file)))
     except asyncio.CancelledError:
         print_line("    interrupted", to_stderr=True)
-        return interrupted_exit_code
+        return exit_codes.INTERRUPTED
     except Exception as failed:  # noqa: BLE001 - whatever stops the story is a step that did not hold
         print_line(f"    FAILED: {_reason(failed)}", to_stderr=True)
         return exit_codes.REFUSED

@@ -16,8 +16,10 @@ from typing import Final
 
 from nexus import control
 from nexus.config import Home, HomeMissing, HomeRefused, open_home, socket_path_is_short
+from nexus.home_content import shards_problem
 from nexus.home_lock import is_held
 from nexus.sockets import PortTaken, listen_on_port
+from nexus.store_check import store_problem
 
 PROMISE: Final = (
     "Protects against: an agent confined to MCP (even a misled one), other users of this machine, web pages in your "
@@ -70,6 +72,7 @@ def examine(path: Path) -> list[Check]:
         *checks,
         check_modes(home),
         *check_processes(home),
+        *check_stores(home),
         check_sockets(home),
         check_file_system(home.path),
         check_disk(home.path),
@@ -115,6 +118,21 @@ def check_modes(home: Home) -> Check:
     shards, incarnation = home.settings.shards, home.settings.incarnation
     text = f"{home.path}, for this user only; {shards} shard{'s' * (shards > 1)}, incarnation {incarnation}"
     return Check("home", Outcome.GOOD, text)
+
+
+def check_stores(home: Home) -> Iterator[Check]:
+    """Whether the stores are those of the config and can be read. Those of a running NEXUS are its own affair."""
+    if problem := shards_problem(home.path / "config.toml", home.shard_folder(0).parent, home.settings.shards):
+        yield Check("store", Outcome.PROBLEM, problem)
+        return
+    if is_held(home.family_lock_file) or is_held(home.lock_file):
+        return
+    problems = [store_problem(home.shard_folder(shard)) for shard in range(home.settings.shards)]
+    found = [problem for problem in problems if problem is not None]
+    for problem in found:
+        yield Check("store", Outcome.PROBLEM, problem)
+    if not found:
+        yield Check("store", Outcome.GOOD, "can be opened and read")
 
 
 def check_processes(home: Home) -> Iterator[Check]:

@@ -1,6 +1,6 @@
 """Every exit code of `nexus` and `nexus-bus`, with its meaning; the help text prints this table.
 
-Numbers never change their meaning. A shell shows 130 for Ctrl-C in a command other than `up`, where it means stop.
+Numbers never change their meaning. 130 and 141 are what shells show for these ends; in `up` Ctrl-C means stop.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ HOME_REFUSED: Final = 5
 PORT_TAKEN: Final = 6
 START_FAILED: Final = 7
 UNHEALTHY: Final = 8
+INTERRUPTED: Final = 130
+CLOSED_PIPE: Final = 141
 
 MEANINGS: Final = {
     OK: "done",
@@ -27,6 +29,8 @@ MEANINGS: Final = {
     PORT_TAKEN: "the port cannot be listened on",
     START_FAILED: "a process of NEXUS did not become ready; the message names its log",
     UNHEALTHY: "doctor found something to mend",
+    INTERRUPTED: "interrupted by Ctrl-C",
+    CLOSED_PIPE: "whoever read the output had gone",
 }
 
 

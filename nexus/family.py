@@ -39,6 +39,10 @@ class ChildProcess(Protocol):
         """Whether it is gone (and was awaited, so that it leaves no zombie)."""
         ...
 
+    def exit_code(self) -> int | None:
+        """Of one that has ended; of one that a signal ended, its negative number."""
+        ...
+
     def said_ready(self) -> bool: ...
 
     def stop(self) -> None:
@@ -78,6 +82,8 @@ class Family:
         self._spawn = spawn
         self._stopping = False
         self.failure: str | None = None
+        """The child that ended before it was ready for the first time, and its exit code (of a signal, negative)."""
+        self.failure_code: int | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -146,13 +152,14 @@ class Family:
             self._lost(child, now_ms)
 
     def _lost(self, child: _Child, now_ms: int) -> None:
+        code = None if child.process is None else child.process.exit_code()
         child.process = None
         child.kill_ms = None
         child.take(ChildEvent.DIED)
         child.deaths = deaths_in_a_row(child.deaths, now_ms - child.started_ms)
         child.due_ms = now_ms + back_off_ms(child.deaths)
-        if not child.was_ready and not self._stopping:
-            self.failure = self.failure or child.plan.name
+        if not child.was_ready and not self._stopping and self.failure is None:
+            self.failure, self.failure_code = child.plan.name, code
 
     def _open_stage(self) -> int:
         """The first stage that was never ready as a whole, or the last one: later stages do not start yet."""

@@ -14,13 +14,13 @@ import uvloop
 from bus.client import BusClient
 from bus.clock import SystemClock
 from bus.envelope import LinkClass
-from bus.limits import keep_alive_seconds, requests_stop_grace_seconds
 from bus.link import Identity
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, GatewaySockets, Ready
 from nexus.config import Home
 from nexus.event_loop import derived_key, leave_startup_objects_alone, nonce, told_to_end
 from nexus.gateway.asgi import Gateway
+from nexus.gateway.http_border import Bounds, connections_possible, server_config
 from nexus.gateway.person_port import PersonPort
 from nexus.logs import configure_logs
 from tools.catalogue import TOOLS
@@ -66,21 +66,7 @@ class _HttpServer(uvicorn.Server):
     """uvicorn on sockets that are open already, saying when it serves; signals are the process's own affair."""
 
     def __init__(self, gateway: Gateway, ready: Ready) -> None:
-        super().__init__(
-            uvicorn.Config(
-                gateway.asgi_app,
-                http="httptools",
-                ws="none",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                date_header=False,
-                timeout_keep_alive=keep_alive_seconds,
-                timeout_graceful_shutdown=requests_stop_grace_seconds,
-                proxy_headers=False,
-            )
-        )
+        super().__init__(server_config(gateway.asgi_app, Bounds(connections_max=connections_possible())))
         self._ready = ready
 
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]

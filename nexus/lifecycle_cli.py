@@ -6,7 +6,6 @@ one paragraph and an exit code of nexus/exit_codes.py; with --json it is `{"erro
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
@@ -26,7 +25,7 @@ from nexus.control import ControlLine, NotRunning, ask
 from nexus.detached import Refused, start_detached
 from nexus.doctor import PROMISE, Outcome, examine
 from nexus.home_lock import is_held, wait_until_free
-from nexus.output import print_json
+from nexus.output import escape, fail, json_text, print_json, print_line, print_lines
 from nexus.supervisor import REFUSALS, Running, exit_code_of, supervise
 
 
@@ -44,14 +43,14 @@ def register(app: typer.Typer, command: Sequence[str] = COMMAND) -> None:
         as_json: JsonOption = False,
     ) -> None:
         """Start NEXUS, wait until it is ready, and stay until Ctrl-C (or return, with --detach)."""
-        with mistakes_explained(as_json):
+        with mistakes_explained():
             path = home_path(home, os.environ)
             if not detach:
                 supervise(path, port, command, ForegroundReporter(as_json))
                 return
             result = start_detached(path, port, command, say_progress)
             if isinstance(result, Refused):
-                refuse(result.text, result.exit_code, as_json)
+                refuse(result.text, result.exit_code)
             print_started(str(result["url"]), str(result["home"]), as_json, result, "Stop it with: nexus down")
 
     app.command()(down)
@@ -61,18 +60,18 @@ def register(app: typer.Typer, command: Sequence[str] = COMMAND) -> None:
 
 def down(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Stop NEXUS on this home and wait until no process of it is left."""
-    with mistakes_explained(as_json):
+    with mistakes_explained():
         opened = open_home(home_path(home, os.environ))
         stopped = stop_and_wait(opened)
         if as_json:
             print_json({"home": str(opened.path), "stopped": stopped})
         else:
-            typer.echo(f"NEXUS on {opened.path} has stopped.")
+            print_line(f"NEXUS on {escape(str(opened.path))} has stopped.")
 
 
 def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Show the address and the processes of a running NEXUS; exit code 3 if none runs on this home."""
-    with mistakes_explained(as_json):
+    with mistakes_explained():
         opened = open_home(home_path(home, os.environ))
         answer = ask(opened, "status")
         if as_json:
@@ -80,25 +79,28 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
             known = {"url": answer["url"], "home": str(opened.path), "incarnation": incarnation}
             print_json({**known, "processes": answer["processes"]})
             return
-        typer.echo(f"NEXUS runs on {opened.path}\nMCP address: {answer['url']}")
+        print_line(f"NEXUS runs on {escape(str(opened.path))}")
+        print_line(f"MCP address: {escape(str(answer['url']))}")
         if opened.settings.incarnation > 1:
-            typer.echo(f"Restored from backups so far: {opened.settings.incarnation - 1}")
+            print_line(f"Restored from backups so far: {opened.settings.incarnation - 1}")
         for process in processes_of(answer):
-            typer.echo(f"  {process['role']:<11} {process['name']:<12} {process['pid']}")
+            role, name = escape(str(process["role"])), escape(str(process["name"]))
+            print_line(f"  {role:<11} {name:<12} {process['pid']}")
         if not answer["isReady"]:
-            typer.echo("Some processes are starting.")
+            print_line("Some processes are starting.")
 
 
 def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Look for what could keep NEXUS from running well, and say what it protects against."""
-    checks = examine(home_path(home, os.environ))
+    with mistakes_explained():
+        checks = examine(home_path(home, os.environ))
     is_healthy = not any(check.outcome is Outcome.PROBLEM for check in checks)
     if as_json:
         print_json({"healthy": is_healthy, "checks": [check.record() for check in checks], "promise": PROMISE})
     else:
         for check in checks:
-            typer.echo(f"{check.outcome:<8} {check.name}: {check.text}")
-        typer.echo("\n" + "\n".join(PROMISE))
+            print_line(f"{check.outcome:<8} {check.name}: {escape(check.text)}")
+        print_lines(("", *PROMISE))
     raise typer.Exit(exit_codes.OK if is_healthy else exit_codes.UNHEALTHY)
 
 
@@ -123,12 +125,19 @@ def print_started(url: str, home: str, as_json: bool, record: dict[str, object],
         print_json(record)
         return
     server = {"nexus": {"type": "http", "url": url, "headers": {"Authorization": "Bearer YOUR_TOKEN"}}}
-    typer.echo(
-        f"NEXUS runs on {home}\n"
-        f"MCP address: {url}\n\n"
-        "To connect an agent, make its token with `nexus agent add NAME` and give your client this, with the token:\n"
-        f"  {json.dumps({'mcpServers': server})}\n\n"
-        f"{ending}"
+    print_lines(
+        (
+            f"NEXUS runs on {escape(home)}",
+            f"MCP address: {escape(url)}",
+            "",
+            "To connect an agent, make a workspace and in it an agent, whose token is printed once:",
+            "  nexus workspace add NAME",
+            "  nexus agent add NAME --workspace W --capability mesh",
+            "Then give your client this, with the token:",
+            f"  {json_text({'mcpServers': server})}",
+            "",
+            ending,
+        )
     )
     sys.stdout.flush()
 
@@ -175,26 +184,23 @@ class NotStopped(Exception):
 
 
 @contextmanager
-def mistakes_explained(as_json: bool) -> Iterator[None]:
+def mistakes_explained() -> Iterator[None]:
     """Turns what can go wrong without being a defect into its text and exit code."""
     try:
         yield
     except (NotRunning, HomeMissing) as nothing:
-        refuse(str(nothing), exit_codes.NOT_RUNNING, as_json)
+        refuse(str(nothing), exit_codes.NOT_RUNNING)
     except NotStopped as late:
-        refuse(str(late), exit_codes.REFUSED, as_json)
+        refuse(str(late), exit_codes.REFUSED)
     except tuple(REFUSALS) as refusal:
-        refuse(str(refusal), exit_code_of(refusal), as_json)
+        refuse(str(refusal), exit_code_of(refusal))
     except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+        raise typer.Exit(exit_codes.INTERRUPTED) from None
 
 
-def refuse(text: str, code: int, as_json: bool) -> NoReturn:
+def refuse(text: str, code: int) -> NoReturn:
     """Print the refusal and end the command."""
-    if as_json:
-        print_json({"error": {"message": text}})
-    typer.echo(text, err=True)
-    raise typer.Exit(code)
+    raise fail(escape(text), code, {"message": text})
 
 
 def processes_of(answer: dict[str, object]) -> list[dict[str, object]]:
@@ -206,7 +212,7 @@ def processes_of(answer: dict[str, object]) -> list[dict[str, object]]:
 
 def say_progress(text: str) -> None:
     """One line on standard error, so that it never mixes with a result."""
-    typer.echo(f"{text} ...", err=True)
+    print_line(f"{escape(text)} ...", to_stderr=True)
 
 
 def _pause() -> None:

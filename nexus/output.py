@@ -19,6 +19,7 @@ from typing import Final
 
 import typer
 from rich.cells import cell_len
+from typer.main import get_current_context  # type: ignore[attr-defined]  # click's own, which typer has inside
 
 from bus.limits import progress_after_ms
 from bus.value import Value
@@ -149,10 +150,20 @@ def error_lines(error: Mapping[str, Value]) -> list[str]:
     return lines
 
 
-def fail(message: str, code: int = exit_codes.REFUSED) -> typer.Exit:
-    """Print `message` to standard error; raise what this returns."""
+def fail(message: str, code: int = exit_codes.REFUSED, error: Mapping[str, Value] | None = None) -> typer.Exit:
+    """Print `message` to standard error; raise what this returns.
+
+    Of a command with --json standard output gets `{"error": ...}` too: `error` if there is more to it than the message.
+    """
+    if _is_asked_for_json():
+        print_json({"error": {"message": message} if error is None else error})
     typer.echo(message, err=True)
     return typer.Exit(code)
+
+
+def _is_asked_for_json() -> bool:
+    context = get_current_context(silent=True)
+    return context is not None and context.params.get("as_json") is True
 
 
 @contextmanager

@@ -11,7 +11,8 @@ import typer
 
 from bus.value import Record, Value, records
 from nexus import exit_codes
-from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, stream
+from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, home_folder, stream, typed_path
+from nexus.canvas_text import canvas_lines
 from nexus.output import (
     escape,
     fail,
@@ -25,6 +26,7 @@ from nexus.output import (
     table,
     time_text,
 )
+from nexus.roots import root_problem
 from nexus.scene_file import SceneFileProblem, lines_of, read_scene, scene_of, write_scene
 from tools.canvas.scene_parts import announcement_of
 from tools.fence import plain_name
@@ -67,7 +69,10 @@ def register(app: typer.Typer) -> None:
 @workspaces.command("add", epilog=examples("nexus workspace add Website", "nexus workspace add Website --root ~/site"))
 def workspace_add(
     name: Annotated[str, typer.Argument(help="Its name; two workspaces cannot share one.")],
-    root: Annotated[Path | None, typer.Option("--root", help="A folder that belongs to it.")] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option("--root", help="A folder that belongs to it.", parser=typed_path, metavar="FOLDER"),
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -75,8 +80,9 @@ def workspace_add(
     place = None
     if root is not None:
         place = root.expanduser().resolve()
-        if not place.is_dir():
-            raise fail(f"{escape(str(root))} is not a folder; make it first or name another one.", exit_codes.REFUSED)
+        problem = root_problem(place, home_folder(home), Path.home())
+        if problem is not None:
+            raise fail(f"{escape(str(root))} {problem}", exit_codes.REFUSED)
     answer = ask(
         home, "workspace.add", {"name": name, "root": None if place is None else str(place)}, "Adding the workspace"
     )
@@ -189,7 +195,7 @@ def agent_remove(
     ),
 )
 def canvas_import(
-    file: Annotated[Path, typer.Argument(help="An .excalidraw file.")],
+    file: Annotated[Path, typer.Argument(help="An .excalidraw file.", parser=typed_path, metavar="FILE")],
     workspace: Annotated[str, typer.Option("--workspace", "-w", help=_WORKSPACE_HELP)],
     title: Annotated[str | None, typer.Option(help="The canvas's title. Default: the file's name.")] = None,
     home: HomeOption = None,
@@ -221,7 +227,12 @@ def canvas_import(
 )
 def canvas_export(
     canvas: Annotated[str, typer.Argument(help="The canvas: an id or a title.")],
-    file: Annotated[Path, typer.Argument(help="Where to; an existing file is replaced. `-` is standard output.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Where to; an existing file is replaced. `-` is standard output.", parser=typed_path, metavar="FILE"
+        ),
+    ],
     workspace: WorkspaceOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -286,17 +297,19 @@ def canvas_show(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one canvas: revision, counts, types of elements, extent. With --json also its labels."""
+    """Show one canvas: revision, counts, types of elements, extent, first labels. With --json all labels."""
     answer = ask(home, "canvas.show", {"canvas": canvas, "workspace": workspace}, "Reading the canvas")
     if as_json:
         print_json(answer)
         return
-    labels = len(records(answer, "labels"))
-    print_lines(fields({**{name: value for name, value in answer.items() if name != "role"}, "labels": labels}))
+    print_lines(canvas_lines(answer))
 
 
 def demo(
-    file: Annotated[Path | None, typer.Option("--file", help="Your own .excalidraw file instead of ours.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="Your own .excalidraw file instead of ours.", parser=typed_path, metavar="FILE"),
+    ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the temporary home to look around in.")] = False,
 ) -> None:
     """Show the main job on real input: two agents, one canvas, a delegated task, a crash, and the log of it all."""
@@ -311,8 +324,10 @@ def _print_token(answer: Record, as_json: bool, sentence: str) -> None:
         print_json({"agentId": answer.get("agentId"), "token": answer.get("token")})
         return
     print_line(sentence)
-    print_line("Its token, shown only now (put it in a file of mode 0600 that NEXUS_TOKEN_FILE names):")
+    print_line("Its token, shown only now:")
     print_line(f"  {shown(answer.get('token'))}")
+    print_line("Put it into an environment variable, NEXUS_TOKEN, not into a file under version control.")
+    print_line('Your client sends it with each request: --header "Authorization: Bearer $NEXUS_TOKEN"')
 
 
 def _print_list(

@@ -8,7 +8,7 @@ import math
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,15 @@ from tools.canvas.scene_parts import Joined, parts_of
 
 _INTEGER_DIGITS_MAX: Final = 18
 """What fits 64 bits for certain; a longer number is read as a float."""
+
+
+_SCENE_KIND: Final = "excalidraw"
+_OTHER_KINDS: Final[Mapping[str, str]] = {
+    "excalidraw/clipboard": "what Excalidraw copied to the clipboard",
+    "excalidraw-api/clipboard": "what Excalidraw copied to the clipboard",
+    "excalidrawlib": "a library of Excalidraw",
+}
+_SAVE_AS_SCENE: Final = "Open it in Excalidraw and save the drawing as an .excalidraw file."
 
 
 class SceneFileProblem(Exception):
@@ -43,9 +52,20 @@ def read_scene(file: Path) -> Record:
         raise SceneFileProblem(f"{file} holds half a character (a lone surrogate) in a text.") from half
     except RecursionError as deep:
         raise SceneFileProblem(f"{file} is nested far deeper than any scene.") from deep
-    if not isinstance(scene, dict) or not isinstance(scene.get("elements"), list):
-        raise SceneFileProblem(f"{file} is JSON but not an Excalidraw scene: it has no list `elements`.")
+    if not isinstance(scene, dict):
+        raise SceneFileProblem(f"{file} is JSON but not an Excalidraw scene: it is no object.")
+    _must_be_a_scene(file, scene)
     return scene
+
+
+def _must_be_a_scene(file: Path, scene: Record) -> None:
+    kind = scene.get("type")
+    if isinstance(kind, str) and kind in _OTHER_KINDS:
+        raise SceneFileProblem(f"{file} holds {_OTHER_KINDS[kind]}, not a scene. {_SAVE_AS_SCENE}")
+    if kind != _SCENE_KIND:
+        raise SceneFileProblem(f'{file} is JSON but not an Excalidraw scene: its type is not "excalidraw".')
+    if not isinstance(scene.get("elements"), list):
+        raise SceneFileProblem(f"{file} is JSON but not an Excalidraw scene: it has no list `elements`.")
 
 
 def _read_bounded(file: Path) -> bytes:
@@ -78,24 +98,53 @@ def _integer(digits: str) -> int | float | None:
 
 
 def write_scene(file: Path, scene: object) -> None:
-    """Put `scene` in place of whatever `file` was, in one step and on disk. Raises SceneFileProblem."""
-    text = json.dumps(scene, ensure_ascii=False, indent=2) + "\n"
+    """Put `scene` in place of what the regular file `file` was, or a link leads to, in one step and on disk.
+
+    Indented unless an import would find that too large. Raises SceneFileProblem, also for what is no regular file.
+    """
+    content = _encoded(scene)
+    target = _target(file)
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{file.name[:100]}.", dir=file.parent)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
     except OSError as refused:
         raise SceneFileProblem(f"{file} cannot be written: {refused.strerror}.") from refused
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            opened.write(text)
+        with os.fdopen(descriptor, "wb") as opened:
+            opened.write(content)
             opened.flush()
             os.fsync(descriptor)
-            os.fchmod(descriptor, _mode_for(file))
-        Path(temporary).replace(file)
-        _fsync_folder(file.parent)
+            os.fchmod(descriptor, _mode_for(target))
+        Path(temporary).replace(target)
+        _fsync_folder(target.parent)
     except OSError as refused:
         raise SceneFileProblem(f"{file} cannot be written: {refused.strerror}.") from refused
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def _encoded(scene: object) -> bytes:
+    indented = (json.dumps(scene, ensure_ascii=False, indent=2) + "\n").encode()
+    if len(indented) <= scene_file_bytes_max:
+        return indented
+    return (json.dumps(scene, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+
+
+def _target(file: Path) -> Path:
+    """The path to replace: a link stays one, and its file is replaced. Raises SceneFileProblem."""
+    try:
+        target = file.resolve()  # in 3.11 and 3.12 a circle of links is a RuntimeError, later it stays as it is
+        kind = target.lstat().st_mode
+    except FileNotFoundError:
+        if file.is_symlink():
+            raise SceneFileProblem(f"{file} is a link that leads nowhere; remove it or name another file.") from None
+        return target
+    except (OSError, RuntimeError) as refused:
+        raise SceneFileProblem(
+            f"{file} cannot be written: {getattr(refused, 'strerror', 'a circle of links')}."
+        ) from None
+    if not stat.S_ISREG(kind):
+        raise SceneFileProblem(f"{file} is not a regular file and is left as it is; name another one.")
+    return target
 
 
 def _mode_for(file: Path) -> int:

@@ -7,11 +7,12 @@ Imports nothing of the gateway, so that a killed host is back soon.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import structlog
 import uvloop
@@ -24,14 +25,18 @@ from actors.roster import roster
 from bus.clock import SystemClock
 from bus.journal import GroupWriter, ThreadJournal
 from bus.limits import look_again_ms, pool_threads, takeover_wait_ms
+from bus.store import StoreBroken, StoreFull
 from bus.store_lmdb import LmdbStore, StoreInUse
 from bus.wire_zmq import ZmqWire
+from nexus import exit_codes
 from nexus.children import Ended, Ready
 from nexus.config import Home
 from nexus.event_loop import leave_old_objects_alone, let_threads_alternate, nonce, told_to_end
 from nexus.logs import configure_logs
 
 _EXIT_DISK_BROKE = 74
+_OF_THE_MACHINE: Final = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""What can keep a sound store from being opened."""
 
 
 def run_shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
@@ -110,6 +115,14 @@ async def _open_store(folder: Path) -> LmdbStore:
         except StoreInUse:
             if loop.time() > end:
                 raise
+        except (StoreFull, StoreBroken):
+            raise
+        except Exception as problem:
+            if any(os.strerror(number) in str(problem) for number in _OF_THE_MACHINE):
+                raise
+            # Whatever else the store or the system has against the files is the home's: the person must hear of it.
+            structlog.get_logger("host").critical("store_refused", kind=type(problem).__name__, why=str(problem))
+            raise SystemExit(exit_codes.HOME_REFUSED) from None
         await asyncio.sleep(look_again_ms / 1000)
 
 

@@ -52,6 +52,9 @@ class SpawnedChild:
         self._close_pipe()
         return True
 
+    def exit_code(self) -> int | None:
+        return self._process.returncode
+
     def read_ready(self) -> bool:
         """Read what the child said, without waiting. Answers whether more may come."""
         try:

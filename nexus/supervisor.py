@@ -31,6 +31,7 @@ from nexus.peer import peer_user_id
 from nexus.reshard import bring_up_to_date
 from nexus.sockets import LOOPBACK, PortTaken, listen_on_path, listen_on_port, port_of
 from nexus.spawn import spawn_child
+from nexus.store_check import refuse_unsafe_stores
 
 
 class StartFailed(Exception):
@@ -45,6 +46,10 @@ REFUSALS: Final[Mapping[type[Exception], int]] = {
     StartFailed: exit_codes.START_FAILED,
 }
 """What can keep `nexus up` from starting, with the exit code. Their texts are for the person."""
+
+
+_READING_KILLS: Final = frozenset({-signal.SIGBUS, -signal.SIGSEGV})
+"""How a process ends that reads a store which was cut short."""
 
 
 def exit_code_of(refusal: Exception) -> int:
@@ -91,6 +96,8 @@ def supervise(path: Path, port: int | None, command: Sequence[str], reporter: Re
         waiting=reporter.progress,
     )
     try:
+        home.key()
+        refuse_unsafe_stores(home)
         home = bring_up_to_date(prepare_sockets(home), reporter.progress)
         with ExitStack() as stack:
             stack.callback(remove_sockets, home)
@@ -140,6 +147,17 @@ def children_of(home: Home, sockets: ListeningSockets, family_descriptor: int) -
     return [*shards, ChildPlan("gateway", "gateway", 1, arguments, (family_descriptor, *for_gateway))]
 
 
+def start_refusal(home: Home, child: str, code: int | None) -> HomeRefused | StartFailed:
+    """Why `child` did not become ready, by how it ended."""
+    log = home.logs / f"{child}.log"
+    if code == exit_codes.HOME_REFUSED or code in _READING_KILLS:
+        return HomeRefused(
+            f"The process {child} cannot use the home {home.path}: its store is damaged, unsafe or of another release "
+            f"of NEXUS. `nexus doctor` says which file; the process's own words are in {log}"
+        )
+    return StartFailed(f"The process {child} ended before it was ready. Its log says why: {log}")
+
+
 class Supervisor:
     """The loop around one Family. Main thread only; `run` returns when no child is left."""
 
@@ -173,8 +191,7 @@ class Supervisor:
                 raise
             self._control.close()
         if self._family.failure is not None:
-            log = self._home.logs / f"{self._family.failure}.log"
-            raise StartFailed(f"The process {self._family.failure} ended before it was ready. Its log says why: {log}")
+            raise start_refusal(self._home, self._family.failure, self._family.failure_code)
 
     def _turn_until_gone(self) -> None:
         while not self._family.is_gone:

@@ -18,6 +18,7 @@ from tools.base import (
     Capability,
     Family,
     Identifier,
+    Integer,
     Kind,
     Model,
     Name,
@@ -182,7 +183,7 @@ class AgentRejectOutput(Model):
 
 
 class AgentInboxInput(ScopedInput):
-    limit: int = Field(default=inbox_items_default, ge=1, le=inbox_items_max)
+    limit: Integer = Field(default=inbox_items_default, ge=1, le=inbox_items_max)
     cursor: PageCursor = None
 
 

@@ -8,9 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Final
+from math import isfinite
+from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from bus.limits import (
     call_deadline_ms_default,
@@ -20,6 +31,7 @@ from bus.limits import (
     reason_characters_max,
 )
 from tools.fence import is_plain_name
+from tools.problems import PROBLEM, problem
 
 MARKER: Final = "[Local NEXUS app] "
 """Every description starts with it (common 1.4)."""
@@ -102,6 +114,36 @@ class ScopedInput(ToolInput):
     )
 
 
+def _integral(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class _OneProblem:
+    """Metadata of a union of numbers: what fits none of its branches is one problem at one path."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        numbers: list[CoreSchema | tuple[CoreSchema, str]] = [
+            core_schema.int_schema(strict=True),
+            core_schema.float_schema(strict=True, allow_inf_nan=True),
+        ]
+        sentence = "must be a number"
+        return core_schema.union_schema(
+            numbers,
+            custom_error_type=PROBLEM,
+            custom_error_message=sentence,
+            custom_error_context={"sentence": sentence},
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "number"}
+
+
+def _must_be_finite(number: float) -> float:
+    if not isfinite(number):
+        raise problem("must be a finite number")
+    return number
+
+
 def _must_be_plain(text: str) -> str:
     if not is_plain_name(text):
         raise ValueError("must be one line without control or direction characters, and not blank")
@@ -116,6 +158,14 @@ Name = Annotated[str, Field(min_length=1, max_length=name_characters_max), After
 
 Reason = Annotated[str, Field(min_length=1, max_length=reason_characters_max), AfterValidator(_must_be_plain)]
 """Why a change is made: one line of 1 to 200 characters, no control characters (canvas 2)."""
+
+Integer = Annotated[int, BeforeValidator(_integral)]
+"""An integer in JSON Schema's sense, which admits 1.0: clients with one kind of number send that. Give it bounds."""
+
+Number = Annotated[int | float, _OneProblem()]
+"""Any number, also an infinite one (JSON's 1e999 is)."""
+
+FiniteNumber = Annotated[Number, AfterValidator(_must_be_finite)]
 
 PageCursor = Annotated[
     str | None, Field(max_length=cursor_characters_max, description="nextCursor of the page before.")

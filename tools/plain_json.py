@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
-from pydantic import AfterValidator, JsonValue
+from pydantic import AfterValidator, JsonValue, SkipValidation
 
 from bus.limits import json_depth_max
 from bus.value import Value
+from tools.problems import problem
+
+_Trail: TypeAlias = "tuple[_Trail, int | str] | None"
+"""Where a value stands, as the steps to it, last first."""
 
 
 def encoded_bytes(value: Value) -> int:
@@ -21,36 +25,47 @@ def encoded_bytes(value: Value) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
 
 
-def _must_be_carried(value: JsonValue) -> JsonValue:
+def _must_be_carried(value: JsonValue) -> None:
     # A stack instead of recursion: the depth of hostile input must not become ours.
-    pending: list[tuple[JsonValue, int]] = [(value, 1)]
+    pending: list[tuple[JsonValue, int, _Trail]] = [(value, 1, None)]
     while pending:
-        node, depth = pending.pop()
+        node, depth, trail = pending.pop()
         if depth > json_depth_max:
-            raise ValueError(f"must not be nested deeper than {json_depth_max} levels")
+            raise problem(f"must not be nested deeper than {json_depth_max} levels")
         match node:
             case bool() | None:
                 pass
             case int():
                 if not -(2**63) <= node < 2**63:
-                    raise ValueError("must not hold integers beyond 64 bits")
+                    raise problem("must not be an integer beyond 64 bits", _path(trail))
             case float():
                 if not math.isfinite(node):
-                    raise ValueError("must hold finite numbers only")
+                    raise problem("must be a finite number", _path(trail))
             case str():
-                _must_be_text(node)
+                _must_be_text(node, trail)
             case list():
-                pending.extend((item, depth + 1) for item in node)
+                pending.extend((item, depth + 1, (trail, at)) for at, item in enumerate(node))
             case dict():
                 for key, item in node.items():
-                    _must_be_text(key)
-                    pending.append((item, depth + 1))
-    return value
+                    _must_be_text(key, trail)
+                    pending.append((item, depth + 1, (trail, key)))
+            case _:
+                raise problem("must be JSON", _path(trail))
 
 
-def _must_be_text(text: str) -> None:
+def _must_be_text(text: object, trail: _Trail) -> None:
+    if not isinstance(text, str):
+        raise problem("must have names that are text", _path(trail))
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("must not hold half of a surrogate pair")
+        raise problem("must not hold half of a surrogate pair", _path(trail))
+
+
+def _path(trail: _Trail) -> list[int | str]:
+    path: list[int | str] = []
+    while trail is not None:
+        trail, step = trail
+        path.append(step)
+    return path[::-1]
 
 
 def _object_must_be_carried(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -63,5 +78,6 @@ def _list_must_be_carried(value: list[JsonValue]) -> list[JsonValue]:
     return value
 
 
-JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_object_must_be_carried)]
-JsonList = Annotated[list[JsonValue], AfterValidator(_list_must_be_carried)]
+# pydantic's own check of what is inside is left out: its paths would name branches of its schema.
+JsonObject = Annotated[dict[str, SkipValidation[JsonValue]], AfterValidator(_object_must_be_carried)]
+JsonList = Annotated[list[SkipValidation[JsonValue]], AfterValidator(_list_must_be_carried)]

@@ -180,7 +180,7 @@ class McpEndpoint:
         """In a session the SDK keeps open requests by the text of their id, so that of 7 and "7" one would hang."""
         sessions = _header_values(scope, b"mcp-session-id")
         if not sessions or identifier is None:
-            await self._hand_on(scope, receive, send, visit)
+            await self._hand_on(scope, receive, send, visit, identifier)
             return
         key = (sessions[0], str(identifier))
         if key in self._open_in_sessions:
@@ -193,7 +193,14 @@ class McpEndpoint:
         finally:
             self._open_in_sessions.discard(key)
 
-    async def _hand_on(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
+    async def _hand_on(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        visit: Visit,
+        identifier: strict_json.RequestId | None = None,
+    ) -> None:
         # The SDK binds a session to this user; the token itself stays out of it.
         agent_id = visit.identity.agent_id
         user = AuthenticatedUser(AccessToken(token="", client_id=agent_id, scopes=[], subject=agent_id))
@@ -207,7 +214,7 @@ class McpEndpoint:
             await self._modern(scope, receive, send)
         elif not _header_values(scope, b"mcp-session-id") and not self._shares.has_room(agent_id, self._clock.now_ms()):
             text = "You have too many open sessions. End some of them, or wait until they have been idle long enough."
-            await _json_rpc_error(503, None, types.INTERNAL_ERROR, text)(scope, receive, send)
+            await _json_rpc_error(503, identifier, types.INTERNAL_ERROR, text)(scope, receive, send)
         else:
             await self._legacy(scope, receive, self._counted(scope, send, agent_id))
 

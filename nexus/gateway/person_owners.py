@@ -18,6 +18,7 @@ from bus.value import Record, Value, records
 from nexus.gateway.naming import Named, resolve
 from tools.base import Model
 from tools.errors import Code, Refusal, invalid_arguments, unavailable
+from tools.problems import problems_of
 
 Arguments = TypeVar("Arguments", bound=Model)
 
@@ -158,11 +159,7 @@ def checked_arguments(model: type[Arguments], raw: Record) -> Arguments:
     try:
         return model.model_validate(raw)
     except ValidationError as bad:
-        problems = {
-            ".".join(map(str, error["loc"])): error["msg"].removeprefix("Value error, ")
-            for error in bad.errors(include_input=False)
-        }
-        raise VerbRefused.by(invalid_arguments(problems)) from None
+        raise VerbRefused.by(invalid_arguments(problems_of(bad))) from None
 
 
 def must_be_applied(answer: Record) -> None:

@@ -38,7 +38,7 @@ def test_arguments_that_fit_are_passed_on_as_they_were_given() -> None:
         ({"canvasId": "c", "limit": "3"}, {"limit": "must be an integer"}),
         ({"canvasId": "c", "elements": [{"x": 1}, {}]}, {"elements.1.x": "is required"}),
         ({"canvasId": "c", "elements": [{"x": float("inf")}]}, {"elements.0.x": "must be a finite number"}),
-        ({"canvasId": "c", "extra": 1}, {"extra": "is not an argument of this tool"}),
+        ({"canvasId": "c", "extra": 1}, {"extra": "is not an argument here"}),
     ],
 )
 def test_each_bad_field_is_named_by_its_path(arguments: dict[str, Any], expected: dict[str, str]) -> None:
@@ -48,7 +48,7 @@ def test_each_bad_field_is_named_by_its_path(arguments: dict[str, Any], expected
 def test_what_was_sent_is_never_quoted_but_for_the_names_of_unknown_fields_on_one_line() -> None:
     """common 6.2"""
     listed = problems({"canvasId": ["secret words"], "two\nlines\u202e": "more secret words"})
-    assert listed == {"canvasId": "must be text", "two lines": "is not an argument of this tool"}
+    assert listed == {"canvasId": "must be text", "two lines": "is not an argument here"}
 
 
 def test_at_most_twenty_problems_are_listed() -> None:

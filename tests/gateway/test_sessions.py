@@ -50,7 +50,8 @@ async def test_one_agent_cannot_open_sessions_without_end_and_another_goes_on() 
         sessions = [await bench.legacy_session() for _ in range(64)]
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
         initialize = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-        assert (await bench.post(initialize)).status_code == 503
+        refused = await bench.post({**initialize, "id": "mine"})
+        assert (refused.status_code, refused.json()["id"]) == (503, "mine")
         assert "result" in (await sessions[0].request("tools/list")).json()
 
         headers = {**sessions[0].headers, "authorization": f"Bearer {TOKEN}"}

@@ -17,10 +17,14 @@ class FakeProcess:
     name: str
     is_ready: bool = False
     ended: bool = False
+    code: int | None = None
     asked: list[str] = field(default_factory=list)
 
     def has_ended(self) -> bool:
         return self.ended
+
+    def exit_code(self) -> int | None:
+        return self.code
 
     def said_ready(self) -> bool:
         return self.is_ready

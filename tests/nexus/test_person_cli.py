@@ -128,6 +128,8 @@ def test_an_added_agents_token_is_printed_once_and_json_holds_only_id_and_token(
         assert port.caller.bodies("agent_add")[0]["capabilities"] == ["mesh"]
         text = run.nexus("agent", "add", "Di", "--workspace", "Site").stdout
         assert text.count("nx_") == 1
+        assert "NEXUS_TOKEN," in text and "Authorization: Bearer $NEXUS_TOKEN" in text
+        assert "NEXUS_TOKEN_FILE" not in text
 
 
 def test_a_token_is_not_shown_again_without_replace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,6 +244,7 @@ def test_canvases_are_shown_and_listed(monkeypatch: pytest.MonkeyPatch) -> None:
         shown = [line.split() for line in run.nexus("canvas", "show", "c1").stdout.splitlines()]
         assert ["revision:", "8"] in shown
         assert ["labels:", "1"] in shown
+        assert ["x"] in shown
 
 
 def test_events_are_one_line_each_and_one_json_object_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ import uvloop
 
 from nexus.children import Bodies, Ended, GatewaySockets, Ready, run
 from nexus.cli import new_app
+from nexus.command import run_command
 from nexus.config import Home
 from nexus.lifecycle_cli import register
 
@@ -111,7 +112,7 @@ def main() -> None:
         sys.exit(run(sys.argv[1:], lambda: Bodies(run_shard_host, run_gateway), COMMAND))
     app = new_app()
     register(app, COMMAND)
-    app()
+    sys.exit(run_command(app, "nexus", sys.argv[1:]))
 
 
 if __name__ == "__main__":

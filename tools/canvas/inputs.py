@@ -9,24 +9,38 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
 
 from bus.limits import (
     element_type_characters_max,
     elements_per_call_max,
+    integer_max,
     region_elements_default,
     region_elements_max,
     region_types_max,
 )
-from tools.base import Identifier, Model, Name, PageCursor, Reason, ScopedInput
+from tools.base import FiniteNumber, Identifier, Integer, Model, Name, Number, PageCursor, Reason, ScopedInput
+from tools.plain_json import JsonObject
+from tools.problems import problem
 
-Number = Annotated[int | float, WithJsonSchema({"type": "number"})]
+
+def _must_not_be_negative(number: float) -> float:
+    if number < 0:
+        raise problem("must be at least 0")
+    return number
+
+
+# Not Field(ge=0), which pydantic neither advertises nor applies behind a validator.
+Side = Annotated[FiniteNumber, AfterValidator(_must_not_be_negative), WithJsonSchema({"type": "number", "minimum": 0})]
 Color = Annotated[str, Field(max_length=100)]
 ElementType = Literal[
     "rectangle", "ellipse", "diamond", "text", "line", "arrow", "freedraw", "image", "frame", "magicframe",
     "embeddable", "iframe",
 ]  # fmt: skip
-NOT_YET: Final = ("label", "start", "end")
+NOT_YET: Final = {
+    "label": "is not an argument here yet: give a text element with containerId instead",
+    "start": "is not an argument here yet: give startBinding with elementId instead",
+    "end": "is not an argument here yet: give endBinding with elementId instead",
+}
 """Parts of the short form that come with canvas_connect_elements."""
 
 Change = TypeVar("Change", bound="ElementUpdate | ElementMove")
@@ -67,7 +81,7 @@ class ElementFields(Model):
     locked: bool = False
     text: str = Field(default="", description="For text: the words, with newlines. Wrapping and size are computed.")
     fontSize: Number = 20
-    fontFamily: int = 5
+    fontFamily: Integer = Field(default=5, ge=0, le=integer_max)
     textAlign: Literal["left", "center", "right"] = "left"
     verticalAlign: Literal["top", "middle", "bottom"] = "top"
     points: list[Annotated[list[Number], Field(min_length=2, max_length=2)]] = Field(
@@ -91,12 +105,9 @@ class NewElement(ElementFields):
 
     @model_validator(mode="after")
     def _holds_nothing_unsupported(self) -> NewElement:
-        unsupported = [name for name in NOT_YET if name in (self.__pydantic_extra__ or {})]
-        if unsupported:
-            raise PydanticCustomError(
-                "not_yet",
-                "label, start and end are not served yet: give a text with containerId, or an arrow with startBinding",
-            )
+        for name in NOT_YET:
+            if name in (self.__pydantic_extra__ or {}):
+                raise problem(NOT_YET[name], [name])
         return self
 
 
@@ -123,14 +134,14 @@ class ElementMove(Model):
         relative = self.dx is not None or self.dy is not None
         absolute = self.x is not None or self.y is not None
         if relative == absolute:
-            raise PydanticCustomError("one_kind", "give either dx and dy, or x and y")
+            raise problem("must have either dx and dy, or x and y")
         return self
 
 
 def _names_each_once(changes: list[Change]) -> list[Change]:
     ids = [change.id for change in changes]
     if len(set(ids)) != len(ids):
-        raise PydanticCustomError("twice", "names an element twice; say all that is to change about it once")
+        raise problem("names an element twice; say all that is to change about it once")
     return changes
 
 
@@ -141,7 +152,9 @@ class CanvasTarget(ScopedInput):
 class CanvasWrite(CanvasTarget):
     """What every write to an existing canvas carries (canvas 2)."""
 
-    expectedRevision: int = Field(ge=0, description="The revision you last read; an older one is answered `conflict`.")
+    expectedRevision: Integer = Field(
+        ge=0, le=integer_max, description="The revision you last read; an older one is answered `conflict`."
+    )
     reason: Reason = Field(description="Why, in one line; it stands in the canvas's history.")
 
 
@@ -154,10 +167,10 @@ class CanvasGetStateInput(CanvasTarget):
 
 
 class CanvasQueryRegionInput(CanvasTarget):
-    x: Number
-    y: Number
-    width: Number = Field(ge=0)
-    height: Number = Field(ge=0)
+    x: FiniteNumber
+    y: FiniteNumber
+    width: Side
+    height: Side
     match: Literal["intersects", "contains"] = Field(
         default="intersects", description="`contains`: only elements that lie wholly inside the region."
     )
@@ -165,7 +178,7 @@ class CanvasQueryRegionInput(CanvasTarget):
         default=None, max_length=region_types_max, description="Only elements of these types."
     )
     includeDeleted: bool = False
-    limit: int = Field(default=region_elements_default, ge=1, le=region_elements_max)
+    limit: Integer = Field(default=region_elements_default, ge=1, le=region_elements_max)
     cursor: PageCursor = None
 
 
@@ -201,6 +214,6 @@ class CanvasRestoreElementsInput(CanvasElementIdsInput):
 class CanvasCreateInput(ScopedInput):
     title: Name
     reason: Reason
-    fromScene: dict[str, JsonValue] | None = Field(
+    fromScene: JsonObject | None = Field(
         default=None, description="The content of an .excalidraw file as a JSON object, at most 4 MiB."
     )
