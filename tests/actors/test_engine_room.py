@@ -108,7 +108,7 @@ def test_an_open_call_that_nobody_waits_for_any_more_is_forgotten_and_its_answer
         hosts.running[far.shard(2)].close_links()
         call = clock.new_id()
         waiting = asyncio.ensure_future(hosts.ok(ONE, "ask", {"to": str(far)}, call_id=call))
-        await until(lambda: hosts.stores[ONE.shard(2)].get(answer_key(call)) is not None)
+        await until(lambda: call in near.host._waiting and near.host._waiting[call].is_open)
         waiting.cancel()
         near.host._sweep()
         assert len(near.host._waiting) == 1

@@ -138,7 +138,7 @@ def test_what_is_written_can_be_imported_again_though_indenting_it_would_pass_th
     small, large = tmp_path / "small.excalidraw", tmp_path / "large.excalidraw"
     write_scene(small, scene)
     assert small.read_text().count("\n") > 20
-    monkeypatch.setattr(scene_file, "import_bytes_max", small.stat().st_size - 1)
+    monkeypatch.setattr(scene_file, "scene_file_bytes_max", small.stat().st_size - 1)
     write_scene(large, scene)
     assert large.read_text().count("\n") == 1
     assert read_scene(large) == scene
