@@ -7,16 +7,17 @@ index row by due time lets the host find it (actors/timers.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 from actors.decision import Answer, CancelTimer, Decision, Delete, Event, Put, Send, SetTimer
 from actors.delivery import Delivery
 from actors.owner import TIMER_ROWS, Owner
 from bus.address import Address
-from bus.codec import pack_row
+from bus.codec import Unencodable, pack_row
 from bus.envelope import Reply
-from bus.journal import Commit, Outgoing, journal_record
+from bus.journal import Commit, Handled, Outgoing, journal_record
+from bus.limits import store_key_bytes_max
 from bus.store import Write, answer_key, dead_letter_key, state_key, timer_key
 from bus.value import Record
 from tools.errors import Refusal
@@ -32,11 +33,18 @@ def reply_of(call_id: str, answer: Record | Refusal) -> Reply:
 
 
 class CommitBuilder:
-    """Builds commits. `followers` are the projections that each type of event is sent to."""
+    """Builds commits. `followers` are the projections that each type of event is sent to; `mourners` the kinds of owner
+    that are told, by `message_died`, when a message of theirs became a dead letter."""
 
-    def __init__(self, shard_of: Callable[[Address], int], followers: Mapping[str, tuple[Address, ...]]) -> None:
+    def __init__(
+        self,
+        shard_of: Callable[[Address], int],
+        followers: Mapping[str, tuple[Address, ...]],
+        mourners: Collection[str],
+    ) -> None:
         self._shard_of = shard_of
         self._followers = followers
+        self._mourners = mourners
 
     def build(self, owner: Owner[State], delivery: Delivery, decision: Decision, now_ms: int) -> Commit:
         """Raises Unencodable. Changes nothing."""
@@ -73,6 +81,21 @@ class CommitBuilder:
         self._tell_followers(commit)
         if commit.has_record:
             commit.record = journal_record(commit)
+        if any(len(key) > store_key_bytes_max for key, _ in commit.rows):
+            raise Unencodable("a row's name is too long for a key")
+        return commit
+
+    def burial(self, owner: Owner[State], delivery: Delivery, now_ms: int) -> Commit:
+        """What nobody could decide is put aside: a parcel as a dead letter, a timer with an event only."""
+        event = Event("message.dead", {"verb": delivery.message.verb, "message": delivery.id})
+        commit = self.build(owner, delivery, Decision(None, (event,)), now_ms)
+        sender = delivery.principal.owner
+        if delivery.handled is not None:
+            commit.rows.append(_dead_letter(delivery, delivery.handled, owner.address))
+            if sender is not None and sender.kind in self._mourners and delivery.message.verb != "message_died":
+                body: Record = {"verb": delivery.message.verb, "body": delivery.message.body}
+                shard = self._shard_of(sender)
+                commit.outgoing.append(Outgoing(shard, sender, "message_died", body, before_reply=False))
         return commit
 
     def _set_timer(self, commit: Commit, owner: Owner[State], timer: SetTimer) -> None:
@@ -132,10 +155,7 @@ def _answer(commit: Commit, call_id: str, answer: Record | Refusal, is_kept: boo
     commit.replies.append(reply)
 
 
-def dead_letter(delivery: Delivery, owner: Address) -> tuple[bytes, bytes] | None:
-    """The row that keeps a parcel which nobody could decide; a timer that nobody could decide leaves an event only."""
-    if delivery.handled is None:
-        return None
+def _dead_letter(delivery: Delivery, handled: Handled, owner: Address) -> Write:
     letter: Record = {"to": str(owner), "verb": delivery.message.verb, "body": delivery.message.body}
     letter |= {"message": delivery.id, "from": delivery.principal.label(), "call": delivery.origin_call}
-    return dead_letter_key(delivery.handled.source, delivery.handled.mark), pack_row(letter)
+    return dead_letter_key(handled.source, handled.mark), pack_row(letter)

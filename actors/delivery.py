@@ -28,6 +28,8 @@ class Delivery:
     """The call that led to it, for the event log."""
     is_call: bool = False
     """Somebody waits for a reply under `id`."""
+    is_late: bool = False
+    """The call's deadline had passed when it came: it is not decided, but may have been before (a repeat)."""
     keeps_answer: bool = False
     """The answer is kept also when it had no effects: the caller gave an idempotency key."""
     handled: Handled | None = None

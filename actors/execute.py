@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from actors.commits import CommitBuilder, dead_letter, reply_of
-from actors.decision import Context, Decision, Delete, Event, Message, Put, Verb
+from actors.commits import CommitBuilder, reply_of
+from actors.decision import Context, Decision, Delete, Message, Put, Verb
 from actors.delivery import Delivery, DueTimer
 from actors.known_calls import KnownCalls
 from actors.owner import Owner
@@ -47,6 +47,10 @@ class Desk(Protocol):
 
     def reply(self, reply: Reply) -> None:
         """Answer the call now. From any thread."""
+        ...
+
+    def reply_again(self, reply: Reply) -> None:
+        """Answer a repeat with what is stored, once what the first answer waited for is through. From any thread."""
         ...
 
     def submitted(self, delivery: Delivery) -> None:
@@ -90,7 +94,10 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     known = _already_answered(delivery, desk)
     if known is not None:
         if isinstance(known, Reply):
-            desk.reply(known)
+            desk.reply_again(known)
+        return
+    if delivery.is_late:
+        desk.reply(reply_of(delivery.id, _TOO_LATE))
         return
     if delivery.timer is not None:
         owner.load(desk.store, head_only=False)
@@ -166,7 +173,7 @@ def _apply(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decisi
 
 def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit) -> None:
     commit.released = _settles(owner)
-    commit.failed = _gives_back(owner, delivery, desk)
+    commit.failed = _gives_back(owner, delivery, desk, is_read=not commit.writes_anything)
     commit.timer = delivery.timer
     owner.submitted += 1
     if commit.opened is not None:
@@ -180,11 +187,7 @@ def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit
 
 def _bury(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     """What nobody could decide is put aside, so that what waits behind it goes on. The owner is not loaded."""
-    event = Event("message.dead", {"verb": delivery.message.verb, "message": delivery.id})
-    commit = desk.commits.build(owner, delivery, Decision(None, (event,)), desk.clock.now_ms())
-    letter = dead_letter(delivery, owner.address)
-    if letter is not None:
-        commit.rows.append(letter)
+    commit = desk.commits.burial(owner, delivery, desk.clock.now_ms())
     _hand_in(owner, delivery, desk, commit)
 
 
@@ -202,13 +205,17 @@ def _settles(owner: Owner[State]) -> Callable[[], None]:
     return released
 
 
-def _gives_back(owner: Owner[State], delivery: Delivery, desk: Desk) -> Callable[[bool], None]:
+def _gives_back(owner: Owner[State], delivery: Delivery, desk: Desk, is_read: bool) -> Callable[[bool], None]:
+    """A read is decided again, before anything else and so from what is on disk: a full disk refuses writes only."""
+
     def failed(is_full: bool) -> None:
         owner.is_spoiled = True
+        if delivery.is_call and is_read:
+            owner.take_again(delivery)  # before it counts as settled, so that the owner is never idle between
         owner.settled += 1
-        if delivery.is_call:
+        if delivery.is_call and not is_read:
             desk.reply(reply_of(delivery.id, _STORAGE_FULL if is_full else _NOT_STORED))
-        else:
+        elif not delivery.is_call:
             desk.failed(delivery, is_defect=False)
 
     return failed
@@ -220,6 +227,7 @@ _STORAGE_FULL = Refusal(
 _NOT_STORED = Refusal(
     Code.UNAVAILABLE, "The change could not be stored and was not made. Try again in a moment.", retryable=True
 )
+_TOO_LATE = Refusal(Code.UNAVAILABLE, "The call came too late to be decided. Try again.", retryable=True)
 _UNKNOWN = Refusal(
     Code.OUTCOME_UNKNOWN,
     "This call was made too long ago to know whether it took effect. Look at the present state before you try again.",

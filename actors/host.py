@@ -93,7 +93,8 @@ class Host:
         self._from_threads: deque[Callable[[], None]] = deque()
         self._wake_is_due = False
         self.known = KnownCalls(store)
-        self.commits = CommitBuilder(self.shard_of, _followers(roster))
+        mourners = {kind for kind, rules in roster.items() if "message_died" in rules.verbs}
+        self.commits = CommitBuilder(self.shard_of, _followers(roster), mourners)
         self.timers = Timers(store, clock, scheduler, self._give_timer)
         self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel)
         self.inspector = Inspector(place.shard, store, self._live, self._counts)
@@ -111,11 +112,19 @@ class Host:
     # What arrives, on the loop thread.
 
     def received(self, peer: Peer, envelope: Envelope) -> None:
-        """An envelope from a link whose other end has proved its class."""
+        """An envelope from a link whose other end has proved its class. Never raises: more may stand in its frame."""
+        try:
+            self._receive(peer, envelope)
+        except Exception:  # noqa: BLE001 - a defect with one envelope must not take those behind it along
+            _log.exception("envelope_failed", kind=type(envelope).__name__, link=peer.link_class.value)
+            if isinstance(envelope, Call):
+                self._send_reply(reply_of(envelope.call_id, _DEFECT))
+
+    def _receive(self, peer: Peer, envelope: Envelope) -> None:
         match envelope:
             case Call():
                 self._call(peer, envelope)
-            case Parcel() if peer.link_class is LinkClass.SHARD:
+            case Parcel() if peer.link_class is LinkClass.SHARD and peer.name == str(envelope.source):
                 self._sources[envelope.source] = peer
                 self._take_parcel(envelope)
             case _:
@@ -130,9 +139,7 @@ class Host:
             return
         self._waiting[call.call_id] = _Waiting([peer], call.deadline_ms)
         now_ms = self.clock.now_ms()
-        if call.deadline_ms < now_ms:
-            self._send_reply(reply_of(call.call_id, _TOO_LATE))
-            return
+        is_late = call.deadline_ms < now_ms
         try:
             principal = principal_of(peer.link_class, call.stamp, now_ms)
         except StaleStamp:
@@ -147,7 +154,9 @@ class Host:
             return
         keeps = call.stamp is not None and call.stamp.get("keep") is True
         message = Message(call.verb, call.body)
-        delivery = Delivery(message, principal, call.call_id, call.call_id, is_call=True, keeps_answer=keeps)
+        delivery = Delivery(
+            message, principal, call.call_id, call.call_id, is_call=True, keeps_answer=keeps, is_late=is_late
+        )
         self._deliver(call.to, delivery)
 
     def _inspect(self, call: Call, principal: Principal) -> None:
@@ -211,6 +220,9 @@ class Host:
     def reply(self, reply: Reply) -> None:
         self._from_thread(lambda: self._send_reply(reply))
 
+    def reply_again(self, reply: Reply) -> None:
+        self._from_thread(lambda: self.outbox.leave_again(reply))
+
     @property
     def answers_floor(self) -> str:
         return self._retention.floor
@@ -256,20 +268,27 @@ class Host:
         """After a group is on disk: replies, messages, acknowledgements and events leave, in that order a commit."""
         marks: dict[int, Mark] = {}
         for commit in commits:
-            if commit.opened is not None and (waiting := self._waiting.get(commit.opened)) is not None:
-                waiting.is_open = True
-            self.outbox.leave(commit)
-            if commit.timer is not None:
-                self.timers.settled(commit.owner, commit.timer.name, commit.timer.due_ms)
-            if commit.timer_due_ms is not None:
-                self.timers.set_for(commit.timer_due_ms)
+            try:
+                self._release_one(commit)
+            except Exception:  # noqa: BLE001 - what others of the group wait for must leave all the same
+                _log.exception("release_failed", owner=str(commit.owner), call=commit.call_id)
             if commit.handled is not None:
-                self._inbound[commit.handled.source].stored(commit.handled)
                 marks[commit.handled.source] = commit.handled.mark
         for source, mark in marks.items():
             self._acknowledge(source, mark)
         if any(commit.events for commit in commits):
             self.inspector.something_happened()
+
+    def _release_one(self, commit: Commit) -> None:
+        if commit.handled is not None:
+            self._inbound[commit.handled.source].stored(commit.handled)
+        if commit.opened is not None and (waiting := self._waiting.get(commit.opened)) is not None:
+            waiting.is_open = True
+        if commit.timer is not None:
+            self.timers.settled(commit.owner, commit.timer.name, commit.timer.due_ms)
+        if commit.timer_due_ms is not None:
+            self.timers.set_for(commit.timer_due_ms)
+        self.outbox.leave(commit)
 
     def _acknowledge(self, source: int, mark: Mark) -> None:
         if source == self.place.shard:
@@ -332,6 +351,5 @@ class _Nobody(Rules[None]):
 
 
 _NOBODY: Rules[None] = _Nobody()
-_TOO_LATE = Refusal(Code.UNAVAILABLE, "The call came too late to be decided. Try again.", retryable=True)
 _NO_SUCH_CALL = Refusal(Code.INTERNAL, "Nothing here takes this call from that side.")
 _DEFECT = Refusal(Code.INTERNAL, "NEXUS made a mistake in its answer. Report it to the person who runs NEXUS.")

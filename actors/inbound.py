@@ -84,6 +84,7 @@ class Inbound:
             self._waiting.extendleft(reversed(self._unsettled))
             self._unsettled.clear()
             self._given = None
+            self._attempts = 0  # they were of the parcel in hand, which is not the first of the new run
             self._pause()
 
     def _pause(self) -> None:

@@ -14,7 +14,7 @@ from bus import store as keys
 from bus.address import Address, MalformedAddress
 from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Call
-from bus.limits import inspected_items_default, inspected_items_max
+from bus.limits import counted_rows_max, inspected_items_default, inspected_items_max
 from bus.store import Store
 from bus.value import Record, Value
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
@@ -147,7 +147,7 @@ class Inspector:
         return answer
 
     def _describe(self, owner: Address) -> Record:
-        rows = len(self._store.scan(keys.state_prefix(owner)))
+        rows = self._store.count(keys.state_prefix(owner), counted_rows_max)
         return {"address": str(owner), "shard": self._shard, "rows": rows, "live": self._is_live(owner)}
 
     def _owner_info(self, body: Record) -> Record | Refusal:

@@ -1,8 +1,8 @@
 """What a shard owes others: parcels until they are acknowledged, and replies that wait for that (ARCHITECTURE, Outbox).
 
 A parcel is on disk from the commit that made it until its receiver has committed the effect. To this shard itself it
-goes straight to the owner, and the receiver's commit removes the row; to another shard it goes over the link, again
-from the oldest whenever the link opens, and the acknowledgement removes it.
+goes straight to the owner, and the receiver's commit removes the row; to another shard it goes over the link
+(actors/stream.py), again from the oldest whenever the link opens, and the acknowledgement removes it.
 
 Runs on the host's loop thread only.
 """
@@ -14,12 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from actors.stream import Stream, stored_parcels
 from bus import address
 from bus.codec import unpack_row
 from bus.envelope import Mark, Parcel, Reply
-from bus.journal import Commit, Journal, parcel_of
+from bus.journal import Commit, Journal, waited_for_by
 from bus.limits import before_reply_wait_ms
-from bus.store import Store, Write, mark_of, outbox_key, outbox_prefix
+from bus.store import Store, Write, destination_of, mark_of, outbox_key
 from bus.wire import Scheduler, Timer
 
 _DELETE_AGAIN_SECONDS: Final = 0.5
@@ -52,31 +53,33 @@ class Outbox:
         self._scheduler = scheduler
         self._reply = reply
         self._deliver_locally = deliver_locally
-        self._senders: dict[int, Callable[[Parcel], bool]] = {}
-        self._unacknowledged: dict[int, deque[Mark]] = {}
+        self._streams: dict[int, Stream] = {}
+        self._local: deque[Mark] = deque()
         self._held: dict[tuple[int, Mark], _Held] = {}
+        self._waited_for: dict[tuple[int, Mark], str] = {}
+        """Unacknowledged parcels that the reply to a call waits for."""
 
     def attach(self, journal: Journal) -> None:
         self._journal = journal
 
     @property
     def size(self) -> int:
-        """How many parcels are not acknowledged."""
-        return sum(map(len, self._unacknowledged.values()))
+        """How many parcels are on their way and not acknowledged; what waits behind a full window is not counted."""
+        return len(self._local) + sum(stream.on_their_way for stream in self._streams.values())
 
     def resume_local(self) -> None:
-        """At start: what this shard owes itself."""
-        for parcel in self._stored(self._shard):
-            self._owe(self._shard, parcel.mark)
+        """At start: what this shard owes itself, and what replies to its callers still wait for."""
+        for key, value in self._store.scan(b"o"):
+            call_id = waited_for_by(unpack_row(value))
+            if call_id is not None:
+                self._waited_for[destination_of(key), mark_of(key)] = call_id
+        for parcel in stored_parcels(self._store, self._shard, self._shard):
+            self._local.append(parcel.mark)
             self._deliver_locally(parcel)
 
     def link_opened(self, destination: int, send: Callable[[Parcel], bool]) -> None:
         """The link to another shard is open: send everything it has not acknowledged, oldest first."""
-        self._senders[destination] = send
-        self._unacknowledged[destination] = deque()
-        for parcel in self._stored(destination):
-            self._owe(destination, parcel.mark)
-            send(parcel)
+        self._stream(destination).opened(send)
 
     def leave(self, commit: Commit) -> None:
         """A commit is durable: its messages leave; its replies too, at once or when the marked ones are through."""
@@ -89,29 +92,44 @@ class Outbox:
             for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)
             if out.before_reply
         }
+        for key in remaining:
+            self._waited_for[key] = commit.call_id
         if remaining and commit.replies:
             self._hold(commit.replies, remaining)
         else:
             for reply in commit.replies:
                 self._reply(reply)
         for out, parcel in zip(commit.outgoing, commit.parcels, strict=True):
-            self._owe(out.destination, parcel.mark)
             if out.destination == self._shard:
+                self._local.append(parcel.mark)
                 self._deliver_locally(parcel)
-            elif (send := self._senders.get(out.destination)) is not None:
-                send(parcel)
+            else:
+                self._stream(out.destination).leave(parcel)
+
+    def leave_again(self, reply: Reply) -> None:
+        """What a repeat is told, with the same wait as the first time."""
+        remaining = {key for key, call_id in self._waited_for.items() if call_id == reply.call_id}
+        if remaining:
+            self._hold([reply], remaining)
+        else:
+            self._reply(reply)
 
     def acknowledged(self, destination: int, mark: Mark) -> None:
         """The destination has committed everything up to `mark`."""
-        marks = self._unacknowledged.get(destination, deque())
-        rows: list[Write] = []
-        while marks and marks[0] <= mark:
-            done = marks.popleft()
-            if destination != self._shard:
-                rows.append((outbox_key(destination, done), None))
-            self._through(destination, done)
-        if rows:
-            self._delete(rows)
+        if destination == self._shard:
+            while self._local and self._local[0] <= mark:
+                self._through(destination, self._local.popleft())
+            return
+        done = self._stream(destination).acknowledged(mark)
+        for one in done:
+            self._through(destination, one)
+        if done:
+            self._delete([(outbox_key(destination, one), None) for one in done])
+
+    def _stream(self, destination: int) -> Stream:
+        if destination not in self._streams:
+            self._streams[destination] = Stream(self._shard, destination, self._store)
+        return self._streams[destination]
 
     def _delete(self, rows: list[Write]) -> None:
         """Each commit under its own incarnation, for none stands on another: one that failed is simply tried again."""
@@ -126,13 +144,6 @@ class Outbox:
             lambda: self._scheduler.call_later(_DELETE_AGAIN_SECONDS, lambda: self._delete(rows))
         )
 
-    def _owe(self, destination: int, mark: Mark) -> None:
-        self._unacknowledged.setdefault(destination, deque()).append(mark)
-
-    def _stored(self, destination: int) -> list[Parcel]:
-        rows = self._store.scan(outbox_prefix(destination))
-        return [parcel_of(self._shard, mark_of(key), unpack_row(value)) for key, value in rows]
-
     def _hold(self, replies: list[Reply], remaining: set[tuple[int, Mark]]) -> None:
         timer = self._scheduler.call_later(before_reply_wait_ms / 1000, lambda: self._let_go(held))
         held = _Held(replies, remaining, timer)
@@ -140,6 +151,7 @@ class Outbox:
             self._held[key] = held
 
     def _through(self, destination: int, mark: Mark) -> None:
+        self._waited_for.pop((destination, mark), None)
         held = self._held.pop((destination, mark), None)
         if held is not None:
             held.remaining.discard((destination, mark))

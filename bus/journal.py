@@ -24,6 +24,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
+import structlog
+
 from bus.address import Address
 from bus.codec import CorruptRow, pack_row, unpack_row
 from bus.envelope import Mark, Parcel, Reply
@@ -31,6 +33,8 @@ from bus.limits import commit_batch_max
 from bus.retention import Retention
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
 from bus.value import Record, Value
+
+_log = structlog.get_logger("journal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,20 +165,26 @@ class GroupWriter:
             if commit.failed:
                 commit.failed(False)
 
+    def break_off(self) -> None:
+        """The writer itself failed: nobody knows what is stored, and nothing more may be written."""
+        if not self._is_broken:
+            self._is_broken = True
+            self._broken()
+
     def _store_group(self, commits: Sequence[Commit]) -> bool:
         writes, sequence = self._writes_of(commits)
         try:
             if writes:
                 self._store.commit(writes)
         except StoreFull:
+            self.retention.undo()
             for commit in commits:
                 self._remember_failure(commit)
                 if commit.failed:
                     commit.failed(True)
             return False
         except StoreBroken:
-            self._is_broken = True
-            self._broken()
+            self.break_off()
             return False
         self._sequence = sequence
         return True
@@ -209,7 +219,7 @@ class GroupWriter:
             if commit.outgoing:
                 self._address_parcels(commit)
                 writes.extend(
-                    (outbox_key(out.destination, parcel.mark), pack_row(parcel_row(parcel)))
+                    (outbox_key(out.destination, parcel.mark), pack_row(parcel_row(parcel, out.before_reply)))
                     for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)
                 )
         writes.extend((mark_key(source), pack_row([mark.sequence, mark.index])) for source, mark in marks.items())
@@ -249,17 +259,23 @@ def journal_record(commit: Commit) -> bytes:
     )
 
 
-def parcel_row(parcel: Parcel) -> Value:
+def parcel_row(parcel: Parcel, before_reply: bool = False) -> Value:
     """An outbox row; its key holds destination and mark."""
-    return [str(parcel.sender), str(parcel.to), parcel.verb, parcel.body, parcel.message_id, parcel.origin_call]
+    who: list[Value] = [str(parcel.sender), str(parcel.to)]
+    return [*who, parcel.verb, parcel.body, parcel.message_id, parcel.origin_call, before_reply]
 
 
 def parcel_of(source: int, mark: Mark, row: Value) -> Parcel:
     """Read back an outbox row. Raises ValueError for anything that `parcel_row` did not write."""
-    if not isinstance(row, list) or len(row) != 6 or not isinstance(row[3], dict):
+    if not isinstance(row, list) or len(row) != 7 or not isinstance(row[3], dict):
         raise ValueError("not an outbox row")
     sender, to = Address.parse(str(row[0])), Address.parse(str(row[1]))
     return Parcel(source, mark, sender, to, str(row[2]), row[3], str(row[4]), str(row[5]))
+
+
+def waited_for_by(row: Value) -> str | None:
+    """The call whose reply waits for the message in an outbox row, if one does."""
+    return str(row[5]) if isinstance(row, list) and len(row) == 7 and row[6] is True else None
 
 
 def newest_record_ms(store: Store) -> int:
@@ -329,6 +345,14 @@ class ThreadJournal:
         self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._write_until_stopped()
+        except BaseException:
+            _log.exception("writer_failed")
+            self._writer.break_off()
+            raise
+
+    def _write_until_stopped(self) -> None:
         while True:
             group: list[Commit] = []
             after = self._gather(group)

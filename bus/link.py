@@ -75,6 +75,10 @@ class Peer:
     incarnation: str
     session: Session
     heard_ms: int
+    nonce: bytes
+    """Of its HELLO."""
+    welcome: bytes
+    """The frame that answered its HELLO, to be sent again if that is asked again."""
 
 
 class LinkServer:
@@ -127,7 +131,9 @@ class LinkServer:
             read = read_frame(frame)
             envelopes = read if isinstance(read, list) else peer.session.take(read) if peer is not None else ()
         except Undecodable:
-            _log.warning("frame_refused", shard=self._shard, bytes=len(frame))
+            # Its number is taken: going on would pass over what it held. A new session brings that again.
+            _log.error("frame_refused", shard=self._shard, bytes=len(frame))
+            self._forget(route)
             return
         if peer is None and not isinstance(read, list):
             self._challenge(route)
@@ -164,6 +170,10 @@ class LinkServer:
         self._listener.send(route, control_frame(Challenge(nonce)))
 
     def _introduce(self, route: bytes, hello: Hello) -> None:
+        peer = self._peers.get(route)
+        if peer is not None and peer.nonce == hello.nonce:
+            self._listener.send(route, peer.welcome)  # its HELLO came twice, or the answer was lost
+            return
         challenge = self._challenges.pop(route, None)
         if challenge is None:
             self._challenge(route)
@@ -180,10 +190,12 @@ class LinkServer:
             lambda frame: self._listener.send(route, frame),
             over=lambda: self._forget(route),
         )
-        self._peers[route] = Peer(route, hello.link_class, hello.name, hello.incarnation, session, self._clock.now_ms())
         unsigned = Welcome(self._shard, self._incarnation, self._clock.now_ms(), b"")
-        proof = _welcome_proof(self._key, hello.nonce, unsigned)
-        self._listener.send(route, control_frame(replace(unsigned, proof=proof)))
+        welcome = control_frame(replace(unsigned, proof=_welcome_proof(self._key, hello.nonce, unsigned)))
+        self._peers[route] = Peer(
+            route, hello.link_class, hello.name, hello.incarnation, session, self._clock.now_ms(), hello.nonce, welcome
+        )
+        self._listener.send(route, welcome)
 
     def _forget(self, route: bytes) -> None:
         """The next thing that the client sends is answered with a Challenge."""
@@ -250,6 +262,8 @@ class LinkClient:
         self._welcomed = welcomed
         self._state = LinkState.KNOCKING
         self._nonce = b""
+        self._answered_challenge = b""
+        self._hello = b""
         self._heard_ms = clock.now_ms()
         self._connection = wire.connect(path, self._frame)
         self._session = self._new_session(b"")
@@ -276,6 +290,7 @@ class LinkClient:
 
     def _start_over(self) -> None:
         self._state = LinkState.KNOCKING
+        self._answered_challenge = b""
 
     def _beat(self) -> None:
         if self._state is LinkState.OPEN and self._clock.now_ms() - self._heard_ms > link_silence_ms_max:
@@ -296,7 +311,8 @@ class LinkClient:
                 for envelope in self._session.take(read):
                     self._received(envelope)
         except Undecodable:
-            _log.warning("frame_refused", bytes=len(frame))
+            _log.error("frame_refused", bytes=len(frame))
+            self._start_over()
 
     def _control(self, envelope: Envelope) -> None:
         match envelope:
@@ -313,6 +329,10 @@ class LinkClient:
 
     def _shake(self, envelope: Challenge | Welcome | Rejected, following: LinkState) -> None:
         match envelope:
+            case Challenge(nonce) if nonce == self._answered_challenge:
+                if self._state is LinkState.PROVING:
+                    self._connection.send(self._hello)
+                # Otherwise it is an old one that comes again: this link is open by it.
             case Challenge(nonce):
                 self._state = following
                 self._prove(nonce)
@@ -332,4 +352,6 @@ class LinkClient:
         unsigned = Hello(me.link_class, me.name, PROTOCOL, me.incarnation, self._nonce, b"")
         proof = _hello_proof(me.key, challenge, unsigned)
         hello = Hello(me.link_class, me.name, PROTOCOL, me.incarnation, self._nonce, proof)
-        self._connection.send(control_frame(hello))
+        self._answered_challenge = challenge
+        self._hello = control_frame(hello)
+        self._connection.send(self._hello)

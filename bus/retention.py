@@ -38,9 +38,15 @@ class Retention:
         first = store.scan(b"j", limit=1)
         self._first_record = sequence_of(first[0][0]) if first else 1
         self._oldest = _oldest_answer(store)
+        self._before = (self._answers, self._first_record, self._oldest)
+
+    def undo(self) -> None:
+        """The group of the last `writes` was not stored. The floor stays where it is: too high only refuses."""
+        self._answers, self._first_record, self._oldest = self._before
 
     def writes(self, answers_added: int, sequence: int, now_ms: int) -> list[Write]:
         """What to remove in a group that adds answers and ends at journal sequence `sequence`."""
+        self._before = (self._answers, self._first_record, self._oldest)
         writes = self._trim(sequence)
         if answers_added == 0:
             return writes

@@ -1,7 +1,8 @@
 """One session of a link: what both ends do alike once they know each other.
 
-Envelopes of one loop turn are gathered into one numbered frame (bus/sequence.py). On the wire a frame begins with `N`,
-the session, and its number; what is not numbered (handshake, heartbeats) begins with `C`.
+Envelopes of one loop turn are gathered into one numbered frame (bus/sequence.py), or into a few when they are large.
+On the wire a frame begins with `N`, the session, and its number; what is not numbered (handshake, heartbeats) begins
+with `C`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Final
 
 from bus.codec import Undecodable, decode_frame, encode_envelope, encode_frame, join_frame
 from bus.envelope import Control, Envelope, Resend
+from bus.limits import link_gathered_bytes_max
 from bus.sequence import Numbered, Receiver, Sender, TooManyUnheard
 from bus.wire import Scheduler
 
@@ -52,6 +54,7 @@ class Session:
         self._sender = Sender(session)
         self._receiver = Receiver(session)
         self._gathered: list[bytes] = []
+        self._gathered_bytes = 0
 
     @property
     def sent(self) -> int:
@@ -63,12 +66,17 @@ class Session:
 
     def add(self, envelope: Envelope) -> None:
         """Send in order. Raises Unencodable, at once and for this envelope alone."""
-        self._gathered.append(encode_envelope(envelope))
+        encoded = encode_envelope(envelope)
+        if self._gathered_bytes + len(encoded) > link_gathered_bytes_max:
+            self.flush()  # many large envelopes in one turn must not become one frame that no wire takes
+        self._gathered.append(encoded)
+        self._gathered_bytes += len(encoded)
         if len(self._gathered) == 1:
             self._scheduler.call_soon(self.flush)
 
     def flush(self) -> None:
         gathered, self._gathered = self._gathered, []
+        self._gathered_bytes = 0
         if not gathered:
             return
         try:

@@ -52,6 +52,10 @@ class Store(Protocol):
         """Pairs whose key starts with `prefix`, in key order, strictly after the key `after`."""
         ...
 
+    def count(self, prefix: bytes, limit: int) -> int:
+        """How many keys start with `prefix`, counted up to `limit`; reads no values."""
+        ...
+
     def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
         """The pair with the highest key that starts with `prefix`."""
         ...
@@ -95,6 +99,11 @@ def outbox_key(destination: int, mark: Mark) -> bytes:
 def mark_of(key: bytes) -> Mark:
     """The mark in an outbox or dead letter key."""
     return Mark(int.from_bytes(key[3:11], "big"), int.from_bytes(key[11:19], "big"))
+
+
+def destination_of(key: bytes) -> int:
+    """The destination shard in an outbox key."""
+    return int.from_bytes(key[1:3], "big")
 
 
 def dead_letter_key(source: int, mark: Mark) -> bytes:

@@ -20,7 +20,7 @@ from typing import Final
 import lmdb
 
 from bus.codec import CorruptRow, pack_row, unpack_row
-from bus.limits import store_map_bytes
+from bus.limits import disk_full_bytes_max, store_key_bytes_max, store_map_bytes
 from bus.store import LAYOUT_VERSION, StoreBroken, StoreFull, Write, fact_key
 
 _READERS_MAX: Final = 64
@@ -45,6 +45,7 @@ class LmdbStore:
         except OSError as problem:
             os.close(self._lock)
             raise StoreInUse from problem
+        self._folder = folder
         self._environment = lmdb.open(
             str(folder), map_size=store_map_bytes, mode=0o600, max_readers=_READERS_MAX, max_dbs=0, readahead=False
         )
@@ -75,7 +76,7 @@ class LmdbStore:
                     else:
                         put(key, value)
         except (lmdb.MapFullError, lmdb.DiskError, lmdb.Error, OSError) as problem:
-            raise _blame(problem) from problem
+            raise self._blame(problem) from problem
 
     def get(self, key: bytes) -> bytes | None:
         with self._environment.begin() as transaction:
@@ -95,6 +96,16 @@ class LmdbStore:
                     found.append((key, value))
         return found
 
+    def count(self, prefix: bytes, limit: int) -> int:
+        counted = 0
+        with self._environment.begin() as transaction, transaction.cursor() as cursor:
+            if cursor.set_range(prefix):
+                for key in cursor.iternext(values=False):
+                    if counted >= limit or not key.startswith(prefix):
+                        break
+                    counted += 1
+        return counted
+
     def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
         with self._environment.begin() as transaction, transaction.cursor() as cursor:
             beyond = cursor.set_range(prefix + b"\xff" * (lmdb_key_rest(prefix)))
@@ -103,6 +114,21 @@ class LmdbStore:
             key, value = cursor.item()
             return (key, value) if key.startswith(prefix) else None
 
+    def _blame(self, problem: Exception) -> Exception:
+        if isinstance(problem, lmdb.MapFullError) or errno.ENOSPC in (getattr(problem, "errno", None), *problem.args):
+            return StoreFull()
+        if "No space left" in str(problem) or "quota" in str(problem).lower():
+            return StoreFull()
+        if os.strerror(errno.EIO) in str(problem) and self._is_disk_full():
+            # LMDB says EIO when a disk took only a part of what it wrote, which is how most become full. That was
+            # before the meta page, so nothing changed. After a failed meta page it refuses all further work itself.
+            return StoreFull()
+        return StoreBroken()
+
+    def _is_disk_full(self) -> bool:
+        disk = os.statvfs(self._folder)
+        return disk.f_bavail * disk.f_frsize < disk_full_bytes_max
+
     def close(self) -> None:
         self._environment.close()
         os.close(self._lock)
@@ -110,12 +136,4 @@ class LmdbStore:
 
 def lmdb_key_rest(prefix: bytes) -> int:
     """How many bytes a key may have after `prefix`."""
-    return 511 - len(prefix)
-
-
-def _blame(problem: Exception) -> Exception:
-    if isinstance(problem, lmdb.MapFullError) or errno.ENOSPC in (getattr(problem, "errno", None), *problem.args):
-        return StoreFull()
-    if "No space left" in str(problem) or "quota" in str(problem).lower():
-        return StoreFull()
-    return StoreBroken()
+    return store_key_bytes_max - len(prefix)

@@ -62,6 +62,9 @@ class MemoryStore:
                 found.append((key, self._values[key]))
         return found
 
+    def count(self, prefix: bytes, limit: int) -> int:
+        return len(self.scan(prefix, limit=limit))
+
     def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
         with self._lock:
             end = bisect_left(self._keys, _following(prefix))

@@ -7,6 +7,7 @@ Imports nothing of the gateway, so that a killed host is back soon.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from actors.pool import ThreadPool
 from actors.roster import roster
 from bus.clock import SystemClock
 from bus.journal import GroupWriter, ThreadJournal
-from bus.limits import look_again_ms, pool_threads, takeover_wait_ms
+from bus.limits import gc_allocations_between, look_again_ms, pool_threads, takeover_wait_ms
 from bus.store_lmdb import LmdbStore, StoreInUse
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, Ready
@@ -81,6 +82,7 @@ async def serve_shard(ground: Ground, rules: Mapping[str, Rules[Any]], ready: Re
         nonce=nonce,
     )
     running = start_host(around, rules, make_journal, _end_at_once)
+    _collect_garbage_seldom()
     ready()
     await stop
     pool.close()
@@ -90,6 +92,13 @@ async def serve_shard(ground: Ground, rules: Mapping[str, Rules[Any]], ready: Re
     running.close_links()
     wire.close()
     store.close()
+
+
+def _collect_garbage_seldom() -> None:
+    """Messages leave no cycles, and owners are many: looking through all of them often is a pause for nothing."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(gc_allocations_between, *gc.get_threshold()[1:])
 
 
 async def _open_store(folder: Path) -> LmdbStore:

@@ -18,6 +18,7 @@ from actors.decision import (
     Delete,
     Effect,
     Event,
+    Message,
     PrincipalKind,
     Put,
     Send,
@@ -154,7 +155,7 @@ def task_offered(state: MailboxState, body: TaskOffered, context: Context) -> De
 
 def task_accepted(state: MailboxState, body: TaskAccepted, context: Context) -> Decision:
     offer = state.offers.get(body.threadId)
-    if offer is None:
+    if offer is None or sending_owner(context, "mailbox").id != offer.recipientId:
         return DONE
     sent = Sent(
         recipientId=offer.recipientId,
@@ -182,11 +183,31 @@ def task_accepted(state: MailboxState, body: TaskAccepted, context: Context) -> 
 
 def task_refused(state: MailboxState, body: TaskRefused, context: Context) -> Decision:
     offer = state.offers.get(body.threadId)
-    if offer is None:
+    if offer is None or sending_owner(context, "mailbox").id != offer.recipientId:
         return DONE
-    refusal = Refusal.from_record(body.model_dump()["refusal"])
+    return _refused(body.threadId, offer, Refusal.from_record(body.model_dump()["refusal"]))
+
+
+def message_died(state: MailboxState, message: Message, context: Context) -> Decision:
+    """An offer that nobody could decide became a dead letter: its sender must not wait for ever (mesh 4.7)."""
+    offered = message.body.get("body")
+    thread_id = offered.get("threadId") if isinstance(offered, dict) else None
+    offer = state.offers.get(thread_id) if isinstance(thread_id, str) else None
+    if message.body.get("verb") != "task_offered" or offer is None or not isinstance(thread_id, str):
+        return DONE
+    return _refused(thread_id, offer, _UNDELIVERABLE)
+
+
+def _refused(thread_id: str, offer: Offer, refusal: Refusal) -> Decision:
     answers = (Answer(call_id, refusal) for call_id in offer.callIds)
-    return Decision({}, (Delete(offer_row(body.threadId)), *answers))
+    return Decision({}, (Delete(offer_row(thread_id)), *answers))
+
+
+_UNDELIVERABLE: Final = Refusal(
+    Code.UNAVAILABLE,
+    "The task could not be put into the other agent's mailbox and was not sent. Tell the person if this happens again.",
+    retryable=True,
+)
 
 
 def _repeated(state: MailboxState, thread_id: str, argument_hash: str | None, context: Context) -> Decision:
@@ -276,5 +297,6 @@ VERBS: Final[VerbTable[MailboxState]] = VerbTable(
         "task_offered": Verb(reporting_waiting(parsed(TaskOffered, task_offered)), _OWNER),
         "task_accepted": Verb(parsed(TaskAccepted, task_accepted), _OWNER),
         "task_refused": Verb(parsed(TaskRefused, task_refused), _OWNER),
+        "message_died": Verb(message_died, _OWNER),
     }
 )

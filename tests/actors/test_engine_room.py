@@ -12,6 +12,7 @@ from actors.decision import Rules, Upgrade
 from bus.address import Address, projection
 from bus.clock import ManualClock
 from bus.codec import pack_row
+from bus.envelope import Reply
 from bus.identifier import milliseconds_of
 from bus.limits import answers_kept_ms, message_attempts_max
 from bus.retention import Retention
@@ -254,5 +255,28 @@ def test_a_projection_gets_every_event_that_it_follows_once_and_keeps_its_vector
         vectors = dict(store.scan(state_key(follower, "vector/")))
         assert len(vectors) == len({counter.shard(shards) for counter in counters})
         await until(lambda: all(running.host.outbox.size == 0 for running in hosts.running))
+
+    run(body)
+
+
+def test_a_repeat_that_comes_after_its_deadline_still_hears_what_was_answered() -> None:
+    """common 8.1"""
+
+    async def body() -> None:
+        clock = ManualClock()
+        hosts = Hosts(clock=clock)
+        call = clock.new_id()
+
+        async def late(call_id: str) -> Reply:
+            waiting = asyncio.ensure_future(hosts.ask(ONE, "add", call_id=call_id))
+            await asyncio.sleep(0)  # it is sent now and arrives when its deadline has passed
+            clock.advance(9_000)
+            return await waiting
+
+        first = await hosts.ask(ONE, "add", call_id=call)
+        assert await late(call) == first
+        never = await late(clock.new_id())
+        assert never.error is not None
+        assert never.error["code"] == "unavailable"
 
     run(body)

@@ -27,7 +27,7 @@ _nonces = itertools.count()
 
 
 def nonce() -> bytes:
-    return next(_nonces).to_bytes(16, "big")
+    return next(_nonces).to_bytes(8, "big") + bytes(8)
 
 
 class Rig:

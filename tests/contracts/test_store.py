@@ -55,6 +55,12 @@ def test_a_scan_keeps_to_its_prefix_starts_after_a_key_and_ends_at_its_limit(mak
     assert [key for key, _ in store.scan(b"x", b"a", 1)] == [b"x0"]
 
 
+def test_keys_of_a_prefix_are_counted_up_to_a_limit(make: Make) -> None:
+    store = make()
+    store.commit([(b"w", b""), *((b"x%d" % n, b"v") for n in range(5)), (b"y", b"")])
+    assert (store.count(b"x", 99), store.count(b"x", 3), store.count(b"z", 9)) == (5, 3, 0)
+
+
 def test_the_last_key_of_a_prefix_is_found_with_and_without_followers(make: Make) -> None:
     store = make()
     assert store.last(b"x") is None

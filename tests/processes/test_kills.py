@@ -35,7 +35,10 @@ A_ROUND = ("shard-0", "shard-0", "shard-0", "gateway")
 
 @pytest.fixture
 def nexus() -> Iterator[Nexus]:
-    with tempfile.TemporaryDirectory(prefix="nx-") as folder, ended_afterwards(Nexus(Path(folder) / "h", PROGRAM)) as it:
+    with (
+        tempfile.TemporaryDirectory(prefix="nx-") as folder,
+        ended_afterwards(Nexus(Path(folder) / "h", PROGRAM)) as it,
+    ):
         yield it
 
 
@@ -62,6 +65,7 @@ async def kill(nexus: Nexus, home: Home, name: str) -> None:
         await asyncio.to_thread(nexus.start)
 
 
+@pytest.mark.timeout(300)
 def test_twenty_five_kills_at_random_moments_lose_double_and_turn_nothing(nexus: Nexus) -> None:
     """common 8.1, 8.4"""
     seed = int(os.environ.get("NEXUS_TEST_SEED", random.SystemRandom().randrange(1 << 32)))

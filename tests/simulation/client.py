@@ -20,6 +20,8 @@ from tests.simulation.scheduler import Process
 
 _NOTHING_CHANGED: Final = ("unavailable", "storage_full")
 _OPEN_MAX: Final = 3
+_ATTEMPTS_MAX: Final = 25
+"""Enough for every fault that ends; what is damaged for good is given up."""
 
 
 class Client:
@@ -114,7 +116,9 @@ class Client:
         deadline_ms = process.clock.now_ms() + within_ms
         for _ in range(2 if self._rng.random() < 0.1 else 1):
             self._send_copy(record, deadline_ms)
-        process.loop.call_later(within_ms / 1_000, lambda: self._deadline_passed(record))
+        record.attempts += 1
+        attempt = record.attempts
+        process.loop.call_later(within_ms / 1_000, lambda: self._deadline_passed(record, attempt))
 
     def _send_copy(self, record: CallRecord, deadline_ms: int) -> None:
         assert self.process is not None
@@ -131,14 +135,18 @@ class Client:
             record.copies_in_session += 1
             record.deadline_ms = record.deadline_ms or deadline_ms
 
-    def _deadline_passed(self, record: CallRecord) -> None:
-        if record.fate is Fate.OPEN:
-            if self._rng.random() < 0.1:
-                self._settle(record, Fate.UNKNOWN)
-            else:
-                self._send(record)
-        elif record.id in self._asked_again:
+    def _deadline_passed(self, record: CallRecord, attempt: int) -> None:
+        if record.attempts != attempt:
+            return  # another attempt has its own deadline
+        if record.attempts >= _ATTEMPTS_MAX or (record.fate is Fate.OPEN and self._rng.random() < 0.1):
+            self._give_up(record)
+        elif record.fate is Fate.OPEN or record.id in self._asked_again:
             self._send(record)
+
+    def _give_up(self, record: CallRecord) -> None:
+        self._asked_again.pop(record.id, None)
+        if record.fate is Fate.OPEN:
+            self._settle(record, Fate.UNKNOWN)
 
     def _welcomed(self, link_class: LinkClass, shard: int, welcome: Welcome) -> None:
         for record in [*self._open.values(), *self._asked_again.values()]:
@@ -171,6 +179,9 @@ class Client:
 
     def _again_later(self, record: CallRecord) -> None:
         assert self.process is not None
+        if record.attempts >= _ATTEMPTS_MAX:
+            self._give_up(record)
+            return
         if record.fate is not Fate.OPEN:
             self._asked_again[record.id] = record
         self.process.loop.call_later(self._rng.randrange(5, 900) / 1_000, lambda: self._ask_again(record))

@@ -57,6 +57,7 @@ class CallRecord:
     fate: Fate = Fate.OPEN
     reply: Reply | None = None
     heard_us: int = 0
+    attempts: int = 0
     copies: int = 0
     """How many envelopes were sent under its id."""
     copies_in_session: int = 0

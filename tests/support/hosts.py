@@ -92,4 +92,4 @@ class Hosts:
         return BusClient(self.wire, self.sockets, identity, clock=self.clock, scheduler=self.loop, nonce=self._nonce)
 
     def _nonce(self) -> bytes:
-        return next(self._nonces).to_bytes(16, "big")
+        return next(self._nonces).to_bytes(8, "big") + bytes(8)

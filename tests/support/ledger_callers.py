@@ -12,6 +12,7 @@ from bus.client import BusClient, DeadlinePassed
 from bus.clock import SystemClock
 from bus.envelope import LinkClass, Reply
 from bus.link import Identity
+from bus.value import Record
 from bus.wire_zmq import ZmqWire
 from nexus.config import Home
 from nexus.event_loop import nonce
@@ -46,7 +47,7 @@ class Callers:
             assert again is None or again.ok == reply.ok, (again, reply)
 
     async def _try(self, call_id: str, caller: int, number: int, ledger: Address) -> Reply | None:
-        body = {"caller": caller, "number": number, "filler": self.filler}
+        body: Record = {"caller": caller, "number": number, "filler": self.filler}
         try:
             reply = await self.client.call(ledger, "append", body, call_id=call_id, within_ms=self.within_ms)
         except DeadlinePassed:
