@@ -15,12 +15,12 @@ import structlog
 from actors.commits import CommitBuilder, reply_of
 from actors.decision import Context, Decision, Delete, Message, Put, Verb
 from actors.delivery import Delivery, DueTimer
-from actors.known_calls import KnownCalls
 from actors.owner import Owner
 from bus.clock import Clock
 from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Reply
 from bus.journal import Commit, Journal
+from bus.known_calls import KnownCalls
 from bus.store import Store, answer_key, timer_key
 from bus.value import Record
 from tools.errors import Code, Refusal

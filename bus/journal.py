@@ -30,6 +30,7 @@ from bus.address import Address
 from bus.codec import CorruptRow, pack_row, unpack_row
 from bus.envelope import Mark, Parcel, Reply
 from bus.limits import commit_batch_max
+from bus.message_record import message_record
 from bus.retention import Retention
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
 from bus.value import Record, Value
@@ -37,7 +38,7 @@ from bus.value import Record, Value
 _log = structlog.get_logger("journal")
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Outgoing:
     """A message that leaves with a commit; its mark is given by the commit's sequence."""
 
@@ -48,7 +49,7 @@ class Outgoing:
     before_reply: bool
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Handled:
     """The parcel that a commit is the effect of: its source, mark and the run of the stream that brought it."""
 
