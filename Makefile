@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INPUTS := pyproject.toml requirements.lock
 
-.PHONY: run test check bench lock
+.PHONY: run test check soak bench lock
 
 run: $(VENV)/.installed  ## start NEXUS in the foreground; Ctrl-C stops everything
 	@exec $(BIN)/nexus up
@@ -17,10 +17,15 @@ check: $(VENV)/.installed-dev  ## format, lint, types, imports, fast tests
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
-	@$(BIN)/python -m pytest --ignore tests/benchmarks -m "not processes"
+	@$(BIN)/python -m pytest --ignore tests/benchmarks -m "not processes and not simulation"
 
 test: $(VENV)/.installed-dev  ## every test, real processes too
 	@$(BIN)/python -m pytest --ignore tests/benchmarks
+
+SEEDS ?= 2000
+FIRST ?= 1000
+soak: $(VENV)/.installed-dev  ## SEEDS more seeds of the simulation, from FIRST; stops at the first that breaks
+	@$(BIN)/python -m tests.simulation $(FIRST) --count $(SEEDS)
 
 bench: $(VENV)/.installed-bench  ## the benchmarks; prints their figures. ONLY=bus takes one
 	@$(BIN)/python -m tests.benchmarks $(ONLY)

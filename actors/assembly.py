@@ -33,6 +33,10 @@ class Surroundings:
     scheduler: Scheduler
     executor: Executor
     nonce: Callable[[], bytes]
+    beside: Executor | None = None
+    """Runs what takes long and is no owner's turn; the owners' executor when there is none."""
+    backups: Path | None = None
+    """Where copies for a backup go."""
 
 
 @dataclass(slots=True)
@@ -65,6 +69,8 @@ def start_host(
         clock=around.clock,
         scheduler=around.scheduler,
         executor=around.executor,
+        beside=around.beside or around.executor,
+        backups=around.backups,
     )
     around.clock.not_before(newest_record_ms(around.store))
     writer = GroupWriter(around.store, around.place.shard, host.group_stored, disk_broke)

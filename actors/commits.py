@@ -79,10 +79,10 @@ class CommitBuilder:
         if delivery.is_call:
             _answer_the_call(commit, delivery, decision)
         self._tell_followers(commit)
-        if commit.has_record:
-            commit.record = journal_record(commit)
         if any(len(key) > store_key_bytes_max for key, _ in commit.rows):
             raise Unencodable("a row's name is too long for a key")
+        if commit.has_record:
+            commit.record = journal_record(commit)
         return commit
 
     def burial(self, owner: Owner[State], delivery: Delivery, now_ms: int) -> Commit:
@@ -96,6 +96,7 @@ class CommitBuilder:
                 body: Record = {"verb": delivery.message.verb, "body": delivery.message.body}
                 shard = self._shard_of(sender)
                 commit.outgoing.append(Outgoing(shard, sender, "message_died", body, before_reply=False))
+        commit.record = journal_record(commit)
         return commit
 
     def _set_timer(self, commit: Commit, owner: Owner[State], timer: SetTimer) -> None:

@@ -212,6 +212,15 @@ class Rules(Protocol[State]):
         """Change `state` by one row; called when loading and after each decision, by one thread at a time."""
         ...
 
+    def problems(self, state: State) -> list[str]:
+        """What should hold of every stored state and does not, a sentence each; `nexus-bus doctor` asks. Pure."""
+        return []
+
+    def shed(self, state: State) -> bool:
+        """Let go of a part of a state that is not used any more; whether the rest is small. Large kinds do it in
+        steps, since freeing millions of values at once holds the interpreter."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class VerbTable(Generic[State]):

@@ -53,6 +53,10 @@ class Desk(Protocol):
         """Answer a repeat with what is stored, once what the first answer waited for is through. From any thread."""
         ...
 
+    def joined(self, call_id: str) -> None:
+        """The call was left open before, and that is on disk: its answer comes by itself. From any thread."""
+        ...
+
     def submitted(self, delivery: Delivery) -> None:
         """The effect of a parcel is with the journal: the next of its stream may be decided. From any thread."""
         ...
@@ -88,25 +92,34 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     if delivery.gives_up:
         _bury(owner, delivery, desk)
         return
-    if owner.is_quarantined:
-        _refuse_quarantined(owner, delivery, desk)
-        return
     known = _already_answered(delivery, desk)
     if known is not None:
         if isinstance(known, Reply):
             desk.reply_again(known)
+        else:
+            desk.joined(delivery.id)
+        return
+    if owner.is_quarantined:
+        _refuse_quarantined(owner, delivery, desk)
         return
     if delivery.is_late:
         desk.reply(reply_of(delivery.id, _TOO_LATE))
         return
+    if not _needs_head_only(owner, delivery) and not owner.load_some(desk.store):
+        owner.postpone(delivery)  # a large state is loaded in turns, so that no other owner waits for it
+        return
     if delivery.timer is not None:
-        owner.load(desk.store, head_only=False)
         timer = owner.timers.get(delivery.timer.name)
         if timer is None or timer.due_ms != delivery.timer.due_ms:
             _drop_old_timer(owner, delivery, delivery.timer, desk)
             return
         delivery = replace(delivery, message=Message(timer.verb, timer.body))
     _decide(owner, delivery, desk)
+
+
+def _needs_head_only(owner: Owner[State], delivery: Delivery) -> bool:
+    verb = owner.rules.verbs.get(delivery.message.verb)
+    return delivery.timer is None and verb is not None and verb.head_only
 
 
 def _already_answered(delivery: Delivery, desk: Desk) -> Reply | _Open | None:

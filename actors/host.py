@@ -17,6 +17,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -32,14 +33,16 @@ from actors.outbound import Outbox
 from actors.owner import Executor, Owner
 from actors.principal import StaleStamp, principal_of
 from actors.timers import Timers
+from actors.upkeep import Upkeep
 from bus.address import Address, projection
 from bus.clock import Clock
-from bus.codec import Unencodable, unpack_row
+from bus.codec import CorruptRow, Unencodable, unpack_row
 from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Mark, Parcel, Reply
-from bus.journal import Commit, Handled, Journal, mark_from
+from bus.journal import Commit, Handled, Journal
 from bus.known_calls import KnownCalls
 from bus.limits import inspection_wait_ms_max, owner_idle_ms, owner_sweep_ms
 from bus.link import Peer
+from bus.parcels import mark_from
 from bus.retention import Retention
 from bus.store import Store, mark_key
 from bus.wire import Scheduler
@@ -78,7 +81,10 @@ class Host:
         clock: Clock,
         scheduler: Scheduler,
         executor: Executor,
+        beside: Executor,
+        backups: Path | None = None,
     ) -> None:
+        """`beside` runs what takes long and is no owner's turn; `backups` is the folder that copies go to."""
         self.place = place
         self.store = store
         self.clock = clock
@@ -98,6 +104,18 @@ class Host:
         self.timers = Timers(store, clock, scheduler, self._give_timer)
         self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel)
         self.inspector = Inspector(place.shard, store, self._live, self._counts)
+        self.upkeep = Upkeep(
+            (place.shard, place.shards),
+            roster,
+            store=store,
+            clock=clock,
+            scheduler=scheduler,
+            beside=beside,
+            from_thread=self._from_thread,
+            next_incarnation=self.next_incarnation,
+            counts=self._counts,
+            backups=backups,
+        )
 
     def attach(self, journal: Journal, retention: Retention, send: Callable[[Peer, Envelope], None]) -> None:
         """Begin: take up again the messages and timers that were not handled when the shard last ended."""
@@ -105,6 +123,7 @@ class Host:
         self._retention = retention
         self._send = send
         self.outbox.attach(journal)
+        self.upkeep.attach(journal)
         self.outbox.resume_local()
         self.timers.start()
         self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)
@@ -163,7 +182,8 @@ class Host:
         if principal.kind is not PrincipalKind.PERSON:
             self._send_reply(reply_of(call.call_id, _NO_SUCH_CALL))
             return
-        self.inspector.ask(call, lambda answer: self._send_reply(reply_of(call.call_id, answer)))
+        asked = self.upkeep if self.upkeep.takes(call.verb) else self.inspector
+        asked.ask(call, lambda answer: self._send_reply(reply_of(call.call_id, answer)))
         if self.inspector.is_listening(call.call_id):
             wait_ms = min(call.deadline_ms - self.clock.now_ms(), inspection_wait_ms_max)
             self._scheduler.call_later(wait_ms / 1000, lambda: self.inspector.stop_listening(call.call_id))
@@ -180,7 +200,13 @@ class Host:
         stored = self.store.get(mark_key(source))
         if stored is None:
             return None
-        return mark_from(unpack_row(stored))
+        try:
+            return mark_from(unpack_row(stored))
+        except CorruptRow:
+            _log.critical("mark_unreadable", source=source)
+            if source == self.place.shard:
+                return None  # a message to this shard leaves the outbox with its effect: what is there was not handled
+            raise  # from another shard nothing can be taken: what was handled is not known
 
     def _give(self, parcel: Parcel, handled: Handled, gives_up: bool) -> None:
         principal = Principal(PrincipalKind.OWNER, owner=parcel.sender)
@@ -204,6 +230,7 @@ class Host:
             owner = Owner(to, rules, self.next_incarnation(), self._executor, self._execute)
             self._owners[to] = owner
         owner.last_used_ms = self.clock.now_ms()
+        self.upkeep.activity.delivered(to)
         owner.actor_ref.tell(delivery)
 
     def _execute(self, owner: Owner[Any], delivery: Delivery) -> None:
@@ -226,6 +253,9 @@ class Host:
     @property
     def answers_floor(self) -> str:
         return self._retention.floor
+
+    def joined(self, call_id: str) -> None:
+        self._from_thread(lambda: self._left_open(call_id))
 
     def submitted(self, delivery: Delivery) -> None:
         handled = delivery.handled
@@ -266,6 +296,7 @@ class Host:
 
     def _release(self, commits: Sequence[Commit]) -> None:
         """After a group is on disk: replies, messages, acknowledgements and events leave, in that order a commit."""
+        self.upkeep.activity.stored(commits)
         marks: dict[int, Mark] = {}
         for commit in commits:
             try:
@@ -282,13 +313,18 @@ class Host:
     def _release_one(self, commit: Commit) -> None:
         if commit.handled is not None:
             self._inbound[commit.handled.source].stored(commit.handled)
-        if commit.opened is not None and (waiting := self._waiting.get(commit.opened)) is not None:
-            waiting.is_open = True
+        if commit.opened is not None:
+            self._left_open(commit.opened)
         if commit.timer is not None:
             self.timers.settled(commit.owner, commit.timer.name, commit.timer.due_ms)
         if commit.timer_due_ms is not None:
             self.timers.set_for(commit.timer_due_ms)
         self.outbox.leave(commit)
+
+    def _left_open(self, call_id: str) -> None:
+        waiting = self._waiting.get(call_id)
+        if waiting is not None:
+            waiting.is_open = True
 
     def _acknowledge(self, source: int, mark: Mark) -> None:
         if source == self.place.shard:
@@ -314,7 +350,7 @@ class Host:
             del self._waiting[call_id]
         oldest = now_ms - owner_idle_ms
         for address in [a for a, owner in self._owners.items() if owner.last_used_ms < oldest and owner.is_idle]:
-            del self._owners[address]
+            self._owners.pop(address).let_go()
         self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)
 
     def _live(self, address: Address) -> bool:
@@ -348,6 +384,9 @@ class _Nobody(Rules[None]):
 
     def apply(self, state: None, effect: RowEffect) -> None:
         """Nothing is ever stored under such an address."""
+
+    def problems(self, state: None) -> list[str]:
+        return []
 
 
 _NOBODY: Rules[None] = _Nobody()

@@ -16,10 +16,11 @@ from typing import Final
 
 from actors.stream import Stream, stored_parcels
 from bus import address
-from bus.codec import unpack_row
+from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Mark, Parcel, Reply
-from bus.journal import Commit, Journal, waited_for_by
-from bus.limits import before_reply_wait_ms
+from bus.journal import Commit, Journal
+from bus.limits import before_reply_wait_ms, counted_rows_max
+from bus.parcels import waited_for_by
 from bus.store import Store, Write, destination_of, mark_of, outbox_key
 from bus.wire import Scheduler, Timer
 
@@ -64,13 +65,13 @@ class Outbox:
 
     @property
     def size(self) -> int:
-        """How many parcels are on their way and not acknowledged; what waits behind a full window is not counted."""
-        return len(self._local) + sum(stream.on_their_way for stream in self._streams.values())
+        """How many parcels are not acknowledged, on their way or waiting."""
+        return self._store.count(b"o", counted_rows_max)
 
     def resume_local(self) -> None:
         """At start: what this shard owes itself, and what replies to its callers still wait for."""
         for key, value in self._store.scan(b"o"):
-            call_id = waited_for_by(unpack_row(value))
+            call_id = _waiting_call(value)
             if call_id is not None:
                 self._waited_for[destination_of(key), mark_of(key)] = call_id
         for parcel in stored_parcels(self._store, self._shard, self._shard):
@@ -165,3 +166,10 @@ class Outbox:
         replies, held.replies = held.replies, []
         for reply in replies:
             self._reply(reply)
+
+
+def _waiting_call(value: bytes) -> str | None:
+    try:
+        return waited_for_by(unpack_row(value))
+    except (CorruptRow, ValueError):
+        return None

@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import pykka
@@ -25,6 +25,7 @@ from actors.decision import CancelTimer, Decision, Put, Rules, SetTimer
 from actors.delivery import Delivery
 from bus.address import Address
 from bus.codec import CorruptRow, unpack_row, unpack_versioned
+from bus.limits import load_rows_at_once_max
 from bus.store import Store, row_of, state_prefix
 from bus.value import Record, Value
 
@@ -51,6 +52,15 @@ class Executor(Protocol):
     def submit(self, turn: Callable[[], None]) -> None: ...
 
 
+@dataclass(slots=True)
+class _Loading(Generic[State]):
+    """A state of which some rows are applied: those up to the key `after`."""
+
+    state: State
+    timers: dict[str, StoredTimer] = field(default_factory=dict)
+    after: bytes | None = None
+
+
 class PooledInbox:
     """Pykka's inbox without blocking: putting a message makes sure that a turn is due."""
 
@@ -73,6 +83,10 @@ class PooledInbox:
 
     def get(self) -> Envelope[Delivery]:
         return self._messages.popleft()
+
+    def put_back(self, delivery: Delivery) -> None:
+        """It will be the next one again."""
+        self._messages.appendleft(Envelope(delivery))
 
     def empty(self) -> bool:
         return not self._messages
@@ -108,6 +122,8 @@ class Owner(pykka.Actor, Generic[State]):
         self.submitted = 0
         self.settled = 0
         self.last_used_ms = 0
+        self._loading: _Loading[State] | None = None
+        self._lets_others_run = False
         self._executor = executor
         self._handle = handle
         self._is_scheduled = threading.Lock()
@@ -144,19 +160,46 @@ class Owner(pykka.Actor, Generic[State]):
         """The state, from memory or by applying its stored rows. Raises CorruptRow."""
         if self.state is not None and (self.is_whole or head_only):
             return self.state
-        prefix = state_prefix(self.address)
+        if not head_only:
+            while not self.load_some(store):
+                pass
+            assert self.state is not None
+            return self.state
         state = self.rules.new_state()
-        timers: dict[str, StoredTimer] = {}
-        for key, value in store.scan(prefix + HEAD.encode() if head_only else prefix):
+        for key, value in store.scan(state_prefix(self.address) + HEAD.encode()):
             row = row_of(key)
-            if row.startswith(TIMER_ROWS):
-                timers[row.removeprefix(TIMER_ROWS)] = _timer(unpack_row(value))
-            elif not head_only or row == HEAD or row.startswith(f"{HEAD}/"):
+            if row == HEAD or row.startswith(f"{HEAD}/"):
                 self.rules.apply(state, Put(row, self._present(row, value)))
         self.state = state
-        self.timers = timers
-        self.is_whole = not head_only
         return state
+
+    def load_some(self, store: Store) -> bool:
+        """Apply the next of the stored rows; whether the state is whole now. Raises CorruptRow.
+
+        Between two such steps nothing of this owner is decided, so its rows are the same in all of them.
+        """
+        if self.is_whole:
+            return True
+        loading = self._loading or _Loading(self.rules.new_state())
+        self._loading = None  # what fails in the middle begins anew
+        rows = store.scan(state_prefix(self.address), loading.after, load_rows_at_once_max)
+        for key, value in rows:
+            row = row_of(key)
+            if row.startswith(TIMER_ROWS):
+                loading.timers[row.removeprefix(TIMER_ROWS)] = _timer(unpack_row(value))
+            else:
+                self.rules.apply(loading.state, Put(row, self._present(row, value)))
+        if len(rows) == load_rows_at_once_max:
+            loading.after = rows[-1][0]
+            self._loading = loading
+            return False
+        self.state, self.timers, self.is_whole = loading.state, loading.timers, True
+        return True
+
+    def postpone(self, delivery: Delivery) -> None:
+        """Take the message up again when other owners have had a turn. Called while it is handled."""
+        self.actor_inbox.put_back(delivery)
+        self._lets_others_run = True
 
     def _present(self, row: str, stored: bytes) -> Value:
         """The value of a row in its present version."""
@@ -177,6 +220,11 @@ class Owner(pykka.Actor, Generic[State]):
             elif isinstance(effect, CancelTimer):
                 self.timers.pop(effect.name, None)
 
+    def let_go(self) -> None:
+        """Free the state of an owner that was dropped, in turns. Nobody sends it anything any more."""
+        if self.state is not None and not self.rules.shed(self.state):
+            self._executor.submit(self.let_go)
+
     def forget(self, incarnation: int) -> None:
         """Drop the state and begin a new incarnation; the next message loads what is on disk."""
         self.state = None
@@ -184,6 +232,7 @@ class Owner(pykka.Actor, Generic[State]):
         self.is_spoiled = False
         self.is_quarantined = False
         self.timers = {}
+        self._loading = None
         self.incarnation = incarnation
 
     def _wake(self) -> None:
@@ -195,6 +244,10 @@ class Owner(pykka.Actor, Generic[State]):
             if self.actor_inbox.empty():
                 break
             self._handle_receive(self.actor_inbox.get().message)
+            if self._lets_others_run:
+                self._lets_others_run = False
+                self._executor.submit(self._turn)
+                return
         else:
             self._executor.submit(self._turn)
             return

@@ -14,23 +14,35 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import count
 
+import structlog
+
 from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Mark, Parcel
-from bus.journal import parcel_of
 from bus.limits import outbox_window_bytes, outbox_window_parcels
+from bus.parcels import parcel_of
 from bus.store import Store, mark_of, outbox_key, outbox_prefix
 
 _ROWS_A_READ = 64
+_log = structlog.get_logger("outbox")
 
 
 def stored_parcels(store: Store, shard: int, destination: int, after: Mark | None = None) -> Iterator[Parcel]:
-    """Outbox rows of `shard` for `destination`, in order, after `after`. Raises CorruptRow: nothing may pass it."""
+    """Outbox rows of `shard` for `destination`, in order, after `after`.
+
+    A row that fails its checksum holds no message any more. It is passed over, logged, and stays where it is for
+    `nexus-bus doctor` to name: stopping there would stop every message behind it for good.
+    """
     for _ in count():
         start = None if after is None else outbox_key(destination, after)
         rows = store.scan(outbox_prefix(destination), start, _ROWS_A_READ)
         for key, value in rows:
             after = mark_of(key)
-            yield parcel_of(shard, after, unpack_row(value))
+            try:
+                parcel = parcel_of(shard, after, unpack_row(value))
+            except (CorruptRow, ValueError):
+                _log.critical("message_unreadable", shard=shard, destination=destination, sequence=after.sequence)
+                continue
+            yield parcel
         if len(rows) < _ROWS_A_READ:
             return
 
@@ -49,10 +61,6 @@ class Stream:
         self._bytes = 0
         self._has_more = True
         """Something may be on disk behind what was sent."""
-
-    @property
-    def on_their_way(self) -> int:
-        return len(self._on_their_way)
 
     def opened(self, send: Callable[[Parcel], bool]) -> None:
         """A new link: begin with the oldest that is not acknowledged."""
@@ -88,13 +96,10 @@ class Stream:
     def _fill(self) -> None:
         if self._send is None or not self._has_more:
             return
-        try:
-            for parcel in stored_parcels(self._store, self._shard, self._destination, self._sent):
-                if not self._has_room:
-                    return
-                self._send_one(parcel)
-        except CorruptRow:
-            return  # nothing may pass a parcel that cannot be read; `nexus-bus doctor` names it
+        for parcel in stored_parcels(self._store, self._shard, self._destination, self._sent):
+            if not self._has_room:
+                return
+            self._send_one(parcel)
         self._has_more = False
 
     def _send_one(self, parcel: Parcel) -> None:

@@ -162,6 +162,11 @@ class WorkspaceRules(Rules[WorkspaceState]):
             case _:
                 raise ValueError("a workspace has no such row")
 
+    def problems(self, state: WorkspaceState) -> list[str]:
+        if state.head is None and state.canvases:
+            return ["there are canvases without a workspace"]
+        return [] if sorted(state.canvases) == state.canvas_ids else ["the index of canvases is out of order"]
+
 
 _OWNER: Final = frozenset({PrincipalKind.OWNER})
 _READERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from bus.identifier import time_ordered_id
@@ -32,26 +33,41 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock. Safe from any thread."""
+    """The machine's clock. Safe from any thread.
 
-    def __init__(self) -> None:
-        self._latest_ms = 0
+    When the machine's clock is set back, time here goes on at half its speed until the machine has caught up: were it
+    to stand still, no lease would end, no timer ring and no dead link be noticed for as long as it was set back.
+    """
+
+    def __init__(
+        self,
+        wall_ns: Callable[[], int] = time.time_ns,
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
+        random: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._wall_ns = wall_ns
+        self._monotonic_ns = monotonic_ns
+        self._random = random
+        self._latest_ns = 0
+        self._asked_ns = monotonic_ns()
         self._lock = threading.Lock()
 
     def now_ms(self) -> int:
-        now_ms = time.time_ns() // 1_000_000
-        if now_ms == self._latest_ms:  # asked often in one millisecond: nothing moves, so no lock
+        now_ms = self._wall_ns() // 1_000_000
+        if now_ms == self._latest_ns // 1_000_000:  # asked often in one millisecond: nothing moves, so no lock
             return now_ms
         with self._lock:
-            self._latest_ms = max(self._latest_ms, now_ms)
-            return self._latest_ms
+            asked_ns = self._monotonic_ns()
+            slowed_ns = self._latest_ns + (asked_ns - self._asked_ns) // 2
+            self._latest_ns, self._asked_ns = max(self._wall_ns(), slowed_ns), asked_ns
+            return self._latest_ns // 1_000_000
 
     def new_id(self) -> str:
-        return time_ordered_id(self.now_ms(), os.urandom(10))
+        return time_ordered_id(self.now_ms(), self._random(10))
 
     def not_before(self, milliseconds: int) -> None:
         with self._lock:
-            self._latest_ms = max(self._latest_ms, milliseconds)
+            self._latest_ns = max(self._latest_ns, milliseconds * 1_000_000)
 
 
 class ManualClock:

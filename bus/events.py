@@ -23,6 +23,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     # canvases
     "canvas.created": "An agent made a canvas and owns it.",
     "canvas.imported": "The person imported a scene as a new canvas.",
+    "canvas.import_given_up": "An import ended without a canvas, and all that had come of it is removed.",
     "canvas.changed": "A write was applied: the revision and the elements it touched.",
     "canvas.role_granted": "The person gave an agent a role on a canvas, or took it away.",
     # threads, in the order of their life (mesh 4)
@@ -37,5 +38,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "thread.rejected": "The recipient declined the task before working on it.",
     # the runtime itself
     "message.dead": "A message between owners failed too often and was put aside.",
+    "message.retried": "The person put a dead letter back into the stream.",
+    "message.dropped": "The person dropped a dead letter.",
+    "home.restored": "The person restored the home from a backup; what happened after that backup is gone.",
+    "home.resharded": "The person dealt the home out over another number of shards.",
     "journal.unreadable": "Told by a host in place of a journal record that fails its checksum.",
 }

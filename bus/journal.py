@@ -29,8 +29,10 @@ import structlog
 from bus.address import Address
 from bus.codec import CorruptRow, pack_row, unpack_row
 from bus.envelope import Mark, Parcel, Reply
+from bus.hold import Hold, InlineHold, ThreadHold
 from bus.limits import commit_batch_max
 from bus.message_record import message_record
+from bus.parcels import parcel_row
 from bus.retention import Retention
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
 from bus.value import Record, Value
@@ -47,6 +49,8 @@ class Outgoing:
     verb: str
     body: Record
     before_reply: bool
+    sender: Address | None = None
+    """Another than the commit's owner: of a dead letter that is put back."""
 
 
 @message_record
@@ -119,6 +123,16 @@ class Journal(Protocol):
 
     def flush(self) -> None:
         """Returns when everything submitted before is stored or given back."""
+        ...
+
+    def hold(self, held: Callable[[], None]) -> Hold:
+        """Once everything submitted before is stored, call `held` on the writer's thread and write nothing until the
+        hold is released. `held` must not raise."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """About how many commits wait for the writer."""
         ...
 
 
@@ -235,7 +249,7 @@ class GroupWriter:
             Parcel(
                 source=self._shard,
                 mark=Mark(commit.sequence, index),
-                sender=commit.owner,
+                sender=out.sender or commit.owner,
                 to=out.to,
                 verb=out.verb,
                 body=out.body,
@@ -249,34 +263,19 @@ class GroupWriter:
 def journal_record(commit: Commit) -> bytes:
     """What the journal keeps of a commit, as a row. Raises Unencodable."""
     events: list[Value] = [[kind, data] for kind, data in commit.events]
-    return pack_row(
-        {
-            "owner": str(commit.owner),
-            "call": commit.call_id,
-            "by": commit.by,
-            "at": commit.at_ms,
-            "events": events,
-        }
-    )
-
-
-def parcel_row(parcel: Parcel, before_reply: bool = False) -> Value:
-    """An outbox row; its key holds destination and mark."""
-    who: list[Value] = [str(parcel.sender), str(parcel.to)]
-    return [*who, parcel.verb, parcel.body, parcel.message_id, parcel.origin_call, before_reply]
-
-
-def parcel_of(source: int, mark: Mark, row: Value) -> Parcel:
-    """Read back an outbox row. Raises ValueError for anything that `parcel_row` did not write."""
-    if not isinstance(row, list) or len(row) != 7 or not isinstance(row[3], dict):
-        raise ValueError("not an outbox row")
-    sender, to = Address.parse(str(row[0])), Address.parse(str(row[1]))
-    return Parcel(source, mark, sender, to, str(row[2]), row[3], str(row[4]), str(row[5]))
-
-
-def waited_for_by(row: Value) -> str | None:
-    """The call whose reply waits for the message in an outbox row, if one does."""
-    return str(row[5]) if isinstance(row, list) and len(row) == 7 and row[6] is True else None
+    record: Record = {
+        "owner": str(commit.owner),
+        "call": commit.call_id,
+        "by": commit.by,
+        "at": commit.at_ms,
+        "events": events,
+    }
+    # What ties the messages of one call together (`nexus-bus trace`).
+    if commit.outgoing:
+        record["sent"] = [[str(out.to), out.verb] for out in commit.outgoing]
+    if commit.handled is not None:
+        record["message"] = [commit.handled.source, commit.handled.mark.sequence, commit.handled.mark.index]
+    return pack_row(record)
 
 
 def newest_record_ms(store: Store) -> int:
@@ -292,27 +291,35 @@ def newest_record_ms(store: Store) -> int:
     return at_ms if isinstance(at_ms, int) else 0
 
 
-def mark_from(row: Value) -> Mark:
-    """Read back a mark row. Raises ValueError for anything else."""
-    if not isinstance(row, list) or len(row) != 2:
-        raise ValueError("not a mark")
-    sequence, index = row
-    if not isinstance(sequence, int) or not isinstance(index, int):
-        raise ValueError("not a mark")
-    return Mark(sequence, index)
-
-
 class InlineJournal:
     """Writes each commit at once, in the caller's thread. For tests and the simulation."""
 
     def __init__(self, writer: GroupWriter) -> None:
         self._writer = writer
+        self._held_back: list[Commit] | None = None
 
     def submit(self, commit: Commit) -> None:
-        self._writer.write_group([commit])
+        if self._held_back is not None:
+            self._held_back.append(commit)
+        else:
+            self._writer.write_group([commit])
 
     def flush(self) -> None:
-        """Nothing ever waits here."""
+        """Nothing waits here, unless a hold keeps it back."""
+
+    def hold(self, held: Callable[[], None]) -> Hold:
+        self._held_back = []
+        held()
+        return InlineHold(self._go_on)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._held_back or ())
+
+    def _go_on(self) -> None:
+        commits, self._held_back = self._held_back or [], None
+        for commit in commits:
+            self._writer.write_group([commit])
 
 
 class _Stop:
@@ -320,7 +327,7 @@ class _Stop:
 
 
 _STOP: Final = _Stop()
-_Item: TypeAlias = Commit | threading.Event | _Stop
+_Item: TypeAlias = Commit | threading.Event | ThreadHold | _Stop
 
 
 class ThreadJournal:
@@ -339,6 +346,15 @@ class ThreadJournal:
         reached = threading.Event()
         self._queue.put(reached)
         reached.wait()
+
+    def hold(self, held: Callable[[], None]) -> Hold:
+        hold = ThreadHold(held)
+        self._queue.put(hold)
+        return hold
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize()
 
     def close(self) -> None:
         """Write what was submitted before, then end the thread."""
@@ -361,10 +377,12 @@ class ThreadJournal:
                 self._writer.write_group(group)
             if isinstance(after, threading.Event):
                 after.set()
+            elif isinstance(after, ThreadHold):
+                after.stand()
             elif isinstance(after, _Stop):
                 return
 
-    def _gather(self, group: list[Commit]) -> threading.Event | _Stop | None:
+    def _gather(self, group: list[Commit]) -> threading.Event | ThreadHold | _Stop | None:
         """Fill `group` with what waits; answers what stood behind it, if not a commit."""
         item = self._queue.get()
         while True:

@@ -21,9 +21,8 @@ frame_bytes_max: Final = envelope_bytes_max + 64 * 1024  # what a wire takes: on
 value_depth_max: Final = 80
 value_items_max: Final = 4 * 1024 * 1024
 string_bytes_max: Final = envelope_bytes_max
-person_request_bytes_max: Final = 32 * 1024 * 1024
-person_request_on_loop_bytes_max: Final = 256 * 1024  # larger ones are parsed beside the loop that all calls share
-person_request_depth_max: Final = json_depth_max + 4  # a scene of the allowed depth lies two levels down
+person_request_bytes_max: Final = 4 * 1024 * 1024  # one line on the person's socket
+person_request_depth_max: Final = json_depth_max + 4  # an element of the allowed depth lies three levels down
 
 # Time.
 call_deadline_ms_default: Final = 30_000  # common 6.4
@@ -39,6 +38,7 @@ counted_rows_max: Final = 100_000
 wire_frames_queued_max: Final = 20_000
 wire_frames_waiting_max: Final = 20_000
 wire_receives_a_turn_max: Final = 1_000
+load_rows_at_once_max: Final = 250  # some 5 ms; other owners have their turns in between
 owner_idle_ms: Final = 30_000
 owner_sweep_ms: Final = 5_000
 timers_a_turn_max: Final = 64
@@ -88,6 +88,16 @@ disk_full_bytes_max: Final = 1024 * 1024  # free on a disk that did not take a w
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511
 
+# Keeping safe.
+backup_hold_ms_max: Final = 1_000
+backup_snapshot_ms_max: Final = 60_000
+backup_copy_ms_max: Final = 150_000
+backup_member_bytes_max: Final = 1 << 40
+rewrite_rows_a_commit: Final = 1_000
+rewrite_bytes_a_commit: Final = 8 * 1024 * 1024
+inspection_step_rows: Final = 2_000
+inspection_step_bytes: Final = 8 * 1024 * 1024
+
 # Names and lists (common 1.7, 7.1, 7.3).
 identifier_characters_max: Final = 200
 name_characters_max: Final = 200
@@ -121,7 +131,15 @@ element_ids_listed_bytes_max: Final = 128 * 1024
 coordinate_max: Final = 1_000_000_000  # scene units; sums of a few stay exact enough to draw
 canvas_write_bytes_max: Final = 32 * 1024 * 1024  # rows that one call may write
 scene_bytes_max: Final = 4 * 1024 * 1024  # canvas_create fromScene
-import_bytes_max: Final = 24 * 1024 * 1024
+scene_file_bytes_max: Final = 224 * 1024 * 1024  # a file of the person's, with all its blanks
+scene_elements_bytes_max: Final = 64 * 1024 * 1024  # of all stored elements
+scene_files_bytes_max: Final = 64 * 1024 * 1024  # canvas 4.5: of all pictures
+scene_rest_bytes_max: Final = 1024 * 1024  # appState and unknown fields beside the elements
+part_elements_max: Final = 125  # a part of a scene on its way in or out: some 8 ms of an owner's time
+part_bytes_max: Final = 384 * 1024
+import_parts_max: Final = 2_000
+import_looks_max: Final = 1_000  # elements looked at in one step of an import
+import_idle_ms_max: Final = 60_000  # then an import that nobody goes on with is given up
 changed_since_max: Final = 100
 
 # Mesh (mesh.md).
@@ -161,7 +179,10 @@ pool_threads: Final = 2
 socket_path_bytes_max: Final = 107
 
 assert request_body_bytes_max > scene_bytes_max > task_envelope_bytes_max
-assert envelope_bytes_max > 2 * person_request_bytes_max > 2 * import_bytes_max
+assert envelope_bytes_max > person_request_bytes_max > 2 * (scene_rest_bytes_max + part_bytes_max)
+assert element_bytes_max < part_bytes_max
+assert import_parts_max > 2 * elements_per_canvas_max // part_elements_max
+assert import_parts_max * part_bytes_max > 2 * (scene_elements_bytes_max + scene_files_bytes_max * 4 // 3)
 assert frame_bytes_max > envelope_bytes_max
 assert value_depth_max > json_depth_max
 assert task_instructions_bytes_max < task_envelope_bytes_max < inbox_deliveries_bytes_max  # one always fits a page
@@ -174,6 +195,7 @@ assert stamp_valid_ms < call_deadline_ms_default
 assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms
+assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
 assert page_items_default <= page_items_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max
 assert element_depth_max < json_depth_max

@@ -11,18 +11,22 @@ Used by the journal's writer alone; `floor` is read by any thread.
 
 from __future__ import annotations
 
+import structlog
+
 from bus.codec import CorruptRow, pack_row, unpack_row
 from bus.identifier import time_ordered_id
 from bus.limits import (
     answers_evicted_a_group_max,
     answers_kept_max,
     answers_kept_ms,
+    counted_rows_max,
     journal_kept_records,
     journal_trimmed_a_group_max,
 )
 from bus.store import Store, Write, answer_key, fact_key, journal_key, sequence_of
 
 _FACT = "answers"
+_log = structlog.get_logger("journal")
 
 
 class Retention:
@@ -81,10 +85,20 @@ def _stored_fact(store: Store) -> tuple[str, int]:
     stored = store.get(fact_key(_FACT))
     if stored is None:
         return "", 0
-    fact = unpack_row(stored)
+    try:
+        fact = unpack_row(stored)
+    except CorruptRow:
+        fact = None
     if not isinstance(fact, list) or len(fact) != 2 or not isinstance(fact[0], str) or not isinstance(fact[1], int):
-        raise CorruptRow("the fact about answers is not one")
+        return _newest_answer(store), store.count(b"a", counted_rows_max)
     return fact[0], fact[1]
+
+
+def _newest_answer(store: Store) -> str:
+    """The floor when the stored one is damaged: too high only refuses calls whose answer is not found."""
+    _log.critical("floor_unreadable")
+    last = store.last(b"a")
+    return "" if last is None else last[0][1:].decode()
 
 
 def _oldest_answer(store: Store) -> str:

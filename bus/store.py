@@ -20,6 +20,7 @@ is why ids are time-ordered and the journal and outbox share one sequence (docs/
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from bus.address import Address
@@ -37,6 +38,19 @@ class StoreFull(Exception):
 
 class StoreBroken(Exception):
     """The disk did not accept the batch (EIO): nobody knows what is stored. The host must end."""
+
+
+class Snapshot(Protocol):
+    """The store as it was at one moment. Holding one on disk makes the file grow: close it soon."""
+
+    def copy_to(self, folder: Path) -> None:
+        """Write a compact copy, on disk when it returns, that LmdbStore opens. From any one thread.
+
+        Raises FileExistsError if a copy is there, StoreFull and StoreBroken.
+        """
+        ...
+
+    def close(self) -> None: ...
 
 
 class Store(Protocol):
@@ -58,6 +72,10 @@ class Store(Protocol):
 
     def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
         """The pair with the highest key that starts with `prefix`."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """From any thread."""
         ...
 
     def close(self) -> None: ...
@@ -121,6 +139,11 @@ def state_key(owner: Address, row: str) -> bytes:
 def row_of(key: bytes) -> str:
     """The row name in a state key."""
     return key.split(b"\x00", 1)[1].decode()
+
+
+def letter_of(key: bytes) -> tuple[int, Mark]:
+    """The source shard and mark in a dead letter key."""
+    return int.from_bytes(key[1:3], "big"), mark_of(key)
 
 
 def owners(store: Store, kind: str | None, after: Address | None, limit: int) -> Iterator[Address]:

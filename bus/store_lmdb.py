@@ -22,6 +22,7 @@ import lmdb
 from bus.codec import CorruptRow, pack_row, unpack_row
 from bus.limits import disk_full_bytes_max, store_key_bytes_max, store_map_bytes
 from bus.store import LAYOUT_VERSION, StoreBroken, StoreFull, Write, fact_key
+from bus.value import Value
 
 _READERS_MAX: Final = 64
 
@@ -31,13 +32,20 @@ class StoreInUse(Exception):
 
 
 class UnknownLayout(Exception):
-    """The folder was written by a release whose key layout this one does not know."""
+    """The folder was written by a release whose key layout is another one. `found` is its number, if it has one."""
+
+    def __init__(self, found: int | None) -> None:
+        super().__init__(f"layout {found}")
+        self.found = found
 
 
 class LmdbStore:
-    """Opens, or makes, the shard in `folder`. Raises StoreInUse, UnknownLayout."""
+    """Opens, or makes, the shard in `folder`. Raises StoreInUse, UnknownLayout.
 
-    def __init__(self, folder: Path) -> None:
+    `layout` is another than the present one only while an older shard is copied or rewritten (nexus/layout.py).
+    """
+
+    def __init__(self, folder: Path, layout: int = LAYOUT_VERSION) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = os.open(folder / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -50,21 +58,21 @@ class LmdbStore:
             str(folder), map_size=store_map_bytes, mode=0o600, max_readers=_READERS_MAX, max_dbs=0, readahead=False
         )
         self._environment.reader_check()
-        self._check_layout()
+        self._check_layout(layout)
 
-    def _check_layout(self) -> None:
+    def _check_layout(self, layout: int) -> None:
         stored = self.get(fact_key("layout"))
         if stored is None:
-            self.commit([(fact_key("layout"), pack_row(LAYOUT_VERSION))])
+            self.commit([(fact_key("layout"), pack_row(layout))])
             return
         try:
-            version = unpack_row(stored)
+            version: Value = unpack_row(stored)
         except CorruptRow as problem:
             self.close()
-            raise UnknownLayout from problem
-        if version != LAYOUT_VERSION:
+            raise UnknownLayout(None) from problem
+        if version != layout:
             self.close()
-            raise UnknownLayout
+            raise UnknownLayout(version if isinstance(version, int) else None)
 
     def commit(self, writes: Sequence[Write]) -> None:
         try:
@@ -76,7 +84,7 @@ class LmdbStore:
                     else:
                         put(key, value)
         except (lmdb.MapFullError, lmdb.DiskError, lmdb.Error, OSError) as problem:
-            raise self._blame(problem) from problem
+            raise _blame(problem, self._folder) from problem
 
     def get(self, key: bytes) -> bytes | None:
         with self._environment.begin() as transaction:
@@ -114,26 +122,76 @@ class LmdbStore:
             key, value = cursor.item()
             return (key, value) if key.startswith(prefix) else None
 
-    def _blame(self, problem: Exception) -> Exception:
-        if isinstance(problem, lmdb.MapFullError) or errno.ENOSPC in (getattr(problem, "errno", None), *problem.args):
-            return StoreFull()
-        if "No space left" in str(problem) or "quota" in str(problem).lower():
-            return StoreFull()
-        if os.strerror(errno.EIO) in str(problem) and self._is_disk_full():
-            # LMDB says EIO when a disk took only a part of what it wrote, which is how most become full. That was
-            # before the meta page, so nothing changed. After a failed meta page it refuses all further work itself.
-            return StoreFull()
-        return StoreBroken()
-
-    def _is_disk_full(self) -> bool:
-        disk = os.statvfs(self._folder)
-        return disk.f_bavail * disk.f_frsize < disk_full_bytes_max
+    def snapshot(self) -> LmdbSnapshot:
+        return LmdbSnapshot(self._environment)
 
     def close(self) -> None:
         self._environment.close()
         os.close(self._lock)
 
 
+class LmdbSnapshot:
+    """A read transaction that is held. Its copy is made from it however much was written since."""
+
+    def __init__(self, environment: lmdb.Environment) -> None:
+        self._environment = environment
+        self._transaction = environment.begin()
+
+    def copy_to(self, folder: Path) -> None:
+        if (folder / "data.mdb").exists():
+            raise FileExistsError(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self._environment.copy(str(folder), compact=True, txn=self._transaction)
+            sync(folder / "data.mdb")
+            sync(folder)
+        except (lmdb.Error, OSError) as problem:
+            raise _blame(problem, folder) from problem
+
+    def close(self) -> None:
+        self._transaction.abort()
+
+
+def stored_layout(folder: Path) -> int | None:
+    """The layout that the shard in `folder` was written with; None if there is none there, or nothing in it.
+
+    Raises StoreInUse. 0 stands for a layout that cannot be read. A shard that was just made has the present one.
+    """
+    if not (folder / "data.mdb").exists():
+        return None
+    try:
+        LmdbStore(folder).close()
+    except UnknownLayout as other:
+        return other.found or 0
+    return LAYOUT_VERSION
+
+
+def sync(place: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def lmdb_key_rest(prefix: bytes) -> int:
     """How many bytes a key may have after `prefix`."""
     return store_key_bytes_max - len(prefix)
+
+
+def _blame(problem: Exception, folder: Path) -> Exception:
+    if isinstance(problem, lmdb.MapFullError) or errno.ENOSPC in (getattr(problem, "errno", None), *problem.args):
+        return StoreFull()
+    if "No space left" in str(problem) or "quota" in str(problem).lower():
+        return StoreFull()
+    if os.strerror(errno.EIO) in str(problem) and _is_disk_full(folder):
+        # LMDB says EIO when a disk took only a part of what it wrote, which is how most become full. That was before
+        # the meta page, so nothing changed. After a failed meta page it refuses all further work itself.
+        return StoreFull()
+    return StoreBroken()
+
+
+def _is_disk_full(folder: Path) -> bool:
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize < disk_full_bytes_max

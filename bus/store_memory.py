@@ -8,8 +8,10 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from pathlib import Path
 
 from bus.store import StoreFull, Write
+from bus.store_lmdb import LmdbStore
 
 
 class MemoryStore:
@@ -72,6 +74,27 @@ class MemoryStore:
                 return None
             key = self._keys[end - 1]
             return key, self._values[key]
+
+    def snapshot(self) -> MemorySnapshot:
+        with self._lock:
+            return MemorySnapshot(dict(self._values))
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class MemorySnapshot:
+    """All pairs as they were; its copy is a shard on disk like any other's."""
+
+    def __init__(self, values: dict[bytes, bytes]) -> None:
+        self._values = values
+
+    def copy_to(self, folder: Path) -> None:
+        if (folder / "data.mdb").exists():
+            raise FileExistsError(folder)
+        copy = LmdbStore(folder)
+        copy.commit(list(self._values.items()))
+        copy.close()
 
     def close(self) -> None:
         """Nothing to give back."""

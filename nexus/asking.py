@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -30,11 +30,26 @@ def examples(*lines: str) -> str:
     return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines), "", EXIT_CODES))
 
 
-def ask(home: Path | None, verb: str, arguments: Mapping[str, Value], doing: str) -> Record:
+def ask(
+    home: Path | None,
+    verb: str,
+    arguments: Mapping[str, Value],
+    doing: str,
+    lines: Iterable[Mapping[str, Value]] = (),
+) -> Record:
     """The answer of the running NEXUS. A refusal is printed and ends the command; absent arguments are left out."""
     try:
         with progress(doing):
-            return _client(home).ask(verb, _given(arguments))
+            return _client(home).ask(verb, _given(arguments), lines)
+    except (NotRunning, Refused) as reason:
+        raise _ended(reason) from None
+
+
+def gather(home: Path | None, verb: str, arguments: Mapping[str, Value], doing: str) -> list[Record]:
+    """Every line that is answered, the verb's answer last."""
+    try:
+        with progress(doing):
+            return list(_client(home).converse(verb, _given(arguments)))
     except (NotRunning, Refused) as reason:
         raise _ended(reason) from None
 
@@ -43,6 +58,17 @@ def follow(home: Path | None, verb: str, arguments: Mapping[str, Value]) -> Iter
     """Each event as it comes, until NEXUS ends or the person interrupts."""
     try:
         yield from _client(home).follow(verb, _given(arguments))
+    except (NotRunning, Refused) as reason:
+        raise _ended(reason) from None
+
+
+def stream(
+    home: Path | None, verb: str, arguments: Mapping[str, Value], each: Callable[[Record], None], doing: str
+) -> Record:
+    """Each event of a verb that ends, and its last answer."""
+    try:
+        with progress(doing):
+            return _client(home).stream(verb, _given(arguments), each)
     except (NotRunning, Refused) as reason:
         raise _ended(reason) from None
 

@@ -1,4 +1,7 @@
-"""`nexus-bus`: look at owners, mailboxes and the journal of a running NEXUS. It reads and changes nothing."""
+"""`nexus-bus`: look at owners, mailboxes and the journal of a running NEXUS.
+
+These commands read and change nothing; nexus/bus_upkeep_cli.py has the others, of which two change something.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ import typer
 from bus.events import CATALOGUE
 from bus.limits import events_shown_default, events_shown_max
 from bus.value import Record, records
+from nexus import bus_upkeep_cli
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, follow
 from nexus.output import escape, fields, json_text, print_json, print_line, print_lines, shown, table, time_text
 
 _ADDRESS_HELP: Final = "An owner's address: kind/workspace/id, as `nexus-bus ls` shows it."
 
 app = typer.Typer(
-    help="Look at what runs on the bus: owners, mailboxes, events. Nothing is taken or changed.",
+    help="Look at what runs on the bus: owners, mailboxes, events. Only `dead retry` and `dead drop` change anything.",
     rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -122,6 +126,9 @@ def get(
         print_line(f"{shown(one.get('row'))}  {json_text(one.get('value'))}")
     if answer.get("truncated") is True:
         print_line("There are more rows; name one to see it.", to_stderr=True)
+
+
+bus_upkeep_cli.register(app)
 
 
 def event_line(event: Record) -> str:

@@ -47,11 +47,15 @@ class HomeMissing(HomeRefused):
 
 @dataclass(frozen=True)
 class Settings:
-    """What config.toml says. `port` is the default of `nexus up`; `shards` is fixed when the home is made."""
+    """What config.toml says. `port` is the default of `nexus up`; NEXUS alone changes the others."""
 
     home_id: str
     port: int
     shards: int
+    incarnation: int = 1
+    """One more after each restore: what was learnt of the home before may not be true of it any more."""
+    generation: int = 1
+    """Which set of shards is in use; a restore, a reshard and a change of layout make the next one."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +115,28 @@ class Home:
         """Names the folder of the sockets when it lies elsewhere."""
         return self.path / "run" / "elsewhere"
 
+    @property
+    def backups(self) -> Path:
+        """Backups that NEXUS makes by itself, and copies of shards while a backup is being made."""
+        return self.path / "backups"
+
+    @property
+    def kept(self) -> Path:
+        """Shards that are not in use any more, by generation: the person may delete them."""
+        return self.path / "kept"
+
+    @property
+    def backup_lock_file(self) -> Path:
+        """Locked as long as a backup of the running home is being made."""
+        return self.path / "run" / "backup.lock"
+
+    def generation_folder(self, generation: int) -> Path:
+        """Where that generation's shards are, or would be."""
+        shards = self.path / "shards"
+        return shards if generation == 1 else shards / f"generation-{generation}"
+
     def shard_folder(self, shard: int) -> Path:
-        return self.path / "shards" / str(shard)
+        return self.generation_folder(self.settings.generation) / str(shard)
 
     def shard_socket(self, shard: int) -> Path:
         return self.run / f"shard-{shard}.sock"
@@ -171,7 +195,7 @@ def _create_home(path: Path, cores: int) -> Home:
     _write_once(path / "config.toml", _first_config(shards_for(cores)).encode())
     home = open_home(path)
     for shard in range(home.settings.shards):
-        home.shard_folder(shard).mkdir(mode=0o700, exist_ok=True)
+        home.shard_folder(shard).mkdir(mode=0o700, parents=True, exist_ok=True)
     return home
 
 
@@ -223,7 +247,7 @@ def socket_path_is_short(folder: Path) -> bool:
 
 def _first_config(shards: int) -> str:
     return (
-        "# Settings of this NEXUS home. `home_id` and `shards` are fixed when the home is made.\n"
+        "# Settings of this NEXUS home. Change `port` here; `shards` by `nexus reshard`; nothing else by hand.\n"
         f'home_id = "{secrets.token_hex(8)}"\n'
         f"shards = {shards}\n"
         "# The port of the MCP address on 127.0.0.1; `nexus up --port` overrides it for one run.\n"
@@ -243,7 +267,17 @@ def _read_settings(file: Path) -> Settings:
         raise HomeRefused(f"{file}: port must be a number from 0 to 65535.")
     if not isinstance(shards, int) or not 1 <= shards <= shards_max:
         raise HomeRefused(f"{file}: shards must be a number from 1 to {shards_max}, as it was when the home was made.")
-    return Settings(home_id, port, shards)
+    counters = table.get("incarnation", 1), table.get("generation", 1)
+    if not all(isinstance(number, int) and number >= 1 for number in counters):
+        raise HomeRefused(
+            f"{file}: incarnation and generation must be numbers from 1. Restore the lines from a backup."
+        )
+    return Settings(home_id, port, shards, *counters)
+
+
+def settings_in(file: Path) -> Settings:
+    """What a config.toml says, wherever it lies. Raises HomeRefused."""
+    return _read_settings(file)
 
 
 def _write_once(file: Path, content: bytes) -> None:

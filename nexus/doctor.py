@@ -112,8 +112,9 @@ def check_modes(home: Home) -> Check:
             continue
         if not stat.S_ISLNK(found.st_mode) and found.st_mode & 0o077:
             return Check("home", Outcome.PROBLEM, f"{entry} is open to other users. Close it with: chmod go= {entry}")
-    shards = home.settings.shards
-    return Check("home", Outcome.GOOD, f"{home.path}, for this user only; {shards} shard{'s' * (shards > 1)}")
+    shards, incarnation = home.settings.shards, home.settings.incarnation
+    text = f"{home.path}, for this user only; {shards} shard{'s' * (shards > 1)}, incarnation {incarnation}"
+    return Check("home", Outcome.GOOD, text)
 
 
 def check_processes(home: Home) -> Iterator[Check]:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import os
+import sys
+from typing import Final
 
 from nexus.children import Ended
+
+_SWITCH_SECONDS: Final = 0.001
+_NEVER: Final = 2**31 - 1
 
 
 def told_to_end(loop: asyncio.AbstractEventLoop, ended: Ended) -> asyncio.Future[None]:
@@ -30,3 +36,28 @@ def derived_key(home_key: bytes, purpose: str) -> bytes:
 
 def nonce() -> bytes:
     return os.urandom(16)
+
+
+def let_threads_alternate() -> None:
+    """Hand the interpreter over after 1 ms instead of 5.
+
+    A call crosses threads some five times, and each crossing may wait that long for a thread that computes. Measured
+    (tests/benchmarks/large_import.py): what others feel of an import falls to a third; shorter gains nothing more.
+    """
+    sys.setswitchinterval(_SWITCH_SECONDS)
+
+
+def leave_old_objects_alone() -> None:
+    """Collect young garbage only.
+
+    A collection of everything looks at every element of every canvas in memory, half a second for a large one, while
+    no thread runs. What owners keep holds no cycles, so counting references frees it; cycles that calls make die young.
+    """
+    young, middle, _ = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
+
+
+def leave_startup_objects_alone() -> None:
+    """Let no collection look at what exists now and stays: the modules of a gateway take a tenth of a second."""
+    gc.collect()
+    gc.freeze()

@@ -19,7 +19,7 @@ from bus.link import Identity
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, GatewaySockets, Ready
 from nexus.config import Home
-from nexus.event_loop import derived_key, nonce, told_to_end
+from nexus.event_loop import derived_key, leave_startup_objects_alone, nonce, told_to_end
 from nexus.gateway.asgi import Gateway
 from nexus.gateway.person_port import PersonPort
 from nexus.logs import configure_logs
@@ -45,7 +45,9 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
         return BusClient(wire, hosts, identity, clock=clock, scheduler=loop, nonce=nonce)
 
     agents, person = client(LinkClass.GATEWAY), client(LinkClass.PERSON)
-    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=derived_key(home.key(), "cursors"))
+    # A restored home is another history: cursors into the former one are not taken for places in this one.
+    seal_key = derived_key(home.key(), f"cursors of incarnation {home.settings.incarnation}")
+    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=seal_key)
     person_server = await PersonPort(person, clock, home.settings.shards).serve(sockets.person)
     server = _HttpServer(gateway, ready)
     serving = asyncio.ensure_future(server.serve(sockets=[sockets.mcp_tcp, sockets.mcp_unix]))
@@ -84,6 +86,7 @@ class _HttpServer(uvicorn.Server):
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         await super().startup(sockets)  # type: ignore[arg-type]
         if self.started:
+            leave_startup_objects_alone()
             self._ready()
 
     def capture_signals(self) -> nullcontext[None]:  # type: ignore[override]

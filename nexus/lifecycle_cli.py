@@ -76,9 +76,13 @@ def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         opened = open_home(home_path(home, os.environ))
         answer = ask(opened, "status")
         if as_json:
-            print_json({"url": answer["url"], "home": str(opened.path), "processes": answer["processes"]})
+            incarnation = opened.settings.incarnation
+            known = {"url": answer["url"], "home": str(opened.path), "incarnation": incarnation}
+            print_json({**known, "processes": answer["processes"]})
             return
         typer.echo(f"NEXUS runs on {opened.path}\nMCP address: {answer['url']}")
+        if opened.settings.incarnation > 1:
+            typer.echo(f"Restored from backups so far: {opened.settings.incarnation - 1}")
         for process in processes_of(answer):
             typer.echo(f"  {process['role']:<11} {process['name']:<12} {process['pid']}")
         if not answer["isReady"]:

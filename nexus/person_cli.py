@@ -11,7 +11,7 @@ import typer
 
 from bus.value import Record, Value, records
 from nexus import exit_codes
-from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
+from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, gather
 from nexus.output import (
     escape,
     fail,
@@ -25,7 +25,8 @@ from nexus.output import (
     table,
     time_text,
 )
-from nexus.scene_file import SceneFileProblem, read_scene, write_scene
+from nexus.scene_file import SceneFileProblem, lines_of, read_scene, scene_of, write_scene
+from tools.canvas.scene_parts import announcement_of
 from tools.fence import plain_name
 
 _WORKSPACE_HELP: Final = "The workspace: an id or a name."
@@ -201,8 +202,8 @@ def canvas_import(
             scene = read_scene(file)
     except SceneFileProblem as problem:
         raise fail(escape(str(problem)), exit_codes.REFUSED) from None
-    asked: Record = {"workspace": workspace, "title": name, "scene": scene}
-    answer = ask(home, "canvas.import", asked, f"Importing {escape(str(file))}")
+    asked: Record = {"workspace": workspace, "title": name, **announcement_of(scene)}
+    answer = ask(home, "canvas.import", asked, f"Importing {escape(str(file))}", lines_of(scene))
     if as_json:
         print_json(answer)
         return
@@ -226,9 +227,9 @@ def canvas_export(
     as_json: JsonOption = False,
 ) -> None:
     """Write a canvas as an Excalidraw file."""
-    answer = ask(home, "canvas.export", {"canvas": canvas, "workspace": workspace}, "Exporting the canvas")
-    scene = answer.get("scene")
-    elements = scene.get("elements") if isinstance(scene, dict) else None
+    lines = gather(home, "canvas.export", {"canvas": canvas, "workspace": workspace}, "Exporting the canvas")
+    answer, scene = scene_of(lines)
+    elements = scene["elements"]
     count = len(elements) if isinstance(elements, list) else 0
     if str(file) == "-":
         print_line(json_text(scene))

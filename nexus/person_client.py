@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -41,14 +41,22 @@ class PersonClient:
     def __init__(self, run: Path) -> None:
         self._path = run / "person.sock"
 
-    def ask(self, verb: str, arguments: Mapping[str, Value]) -> Record:
-        """The verb's answer. Raises NotRunning or Refused."""
+    def ask(self, verb: str, arguments: Mapping[str, Value], lines: Iterable[Mapping[str, Value]] = ()) -> Record:
+        """The verb's answer; `lines` follow the request, one by one. Raises NotRunning or Refused."""
+        for answer in self.converse(verb, arguments, lines):
+            return answer
+        raise _ended_early()
+
+    def converse(
+        self, verb: str, arguments: Mapping[str, Value], lines: Iterable[Mapping[str, Value]] = ()
+    ) -> Iterator[Record]:
+        """Each line that is answered, the verb's answer last. Raises NotRunning or Refused."""
         request = _request_line(verb, arguments)
         with self._connected() as connection:
-            _send(connection, request)
-            for answer in _answers(connection):
-                return answer
-        raise _ended_early()
+            is_listening = _send(connection, request)
+            for line in lines:
+                is_listening = is_listening and _send(connection, _written(line))
+            yield from _answers(connection)
 
     def follow(self, verb: str, arguments: Mapping[str, Value]) -> Iterator[Record]:
         """The events of a following verb until the caller stops or NEXUS ends. Raises NotRunning or Refused."""
@@ -57,6 +65,18 @@ class PersonClient:
             _send(connection, request)
             connection.settimeout(None)
             yield from _answers(connection)
+
+    def stream(self, verb: str, arguments: Mapping[str, Value], each: Callable[[Record], None]) -> Record:
+        """Hand each event of a verb that ends to `each`; its last answer. Raises NotRunning or Refused."""
+        request = _request_line(verb, arguments)
+        with self._connected() as connection:
+            _send(connection, request)
+            connection.settimeout(None)
+            for is_event, record in _lines(connection):
+                if not is_event:
+                    return record
+                each(record)
+        raise _ended_early()
 
     def _connected(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -84,8 +104,12 @@ class PersonClient:
 
 
 def _request_line(verb: str, arguments: Mapping[str, Value]) -> bytes:
+    return _written({"verb": verb, "arguments": {**arguments}})
+
+
+def _written(record: Mapping[str, Value]) -> bytes:
     try:
-        line = json.dumps({"verb": verb, "arguments": arguments}, ensure_ascii=False, allow_nan=False).encode()
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError as half:
         raise Refused.because(
             Code.INVALID_ARGUMENTS, "The text holds half a character (a lone surrogate); correct it and try again."
@@ -97,17 +121,23 @@ def _request_line(verb: str, arguments: Mapping[str, Value]) -> bytes:
     return line + b"\n"
 
 
-def _send(connection: socket.socket, line: bytes) -> None:
+def _send(connection: socket.socket, line: bytes) -> bool:
+    """Whether the gateway still listens."""
     try:
         connection.sendall(line)
     except (BrokenPipeError, ConnectionResetError):
-        return  # the gateway may refuse before it has read all; its reason waits to be read
+        return False  # the gateway may refuse before it has read all; its reason waits to be read
     except TimeoutError as slow:
         raise _too_slow() from slow
+    return True
 
 
 def _answers(connection: socket.socket) -> Iterator[Record]:
-    """Each line's payload: the record under `ok` or `event`. Raises Refused for an `error` line."""
+    return (record for _, record in _lines(connection))
+
+
+def _lines(connection: socket.socket) -> Iterator[tuple[bool, Record]]:
+    """For each line whether it is an event, and its payload. Raises Refused for an `error` line."""
     pending = bytearray()
     while True:
         try:
@@ -127,13 +157,13 @@ def _answers(connection: socket.socket) -> Iterator[Record]:
             yield _payload(line)
 
 
-def _payload(line: bytes) -> Record:
+def _payload(line: bytes) -> tuple[bool, Record]:
     answer = json.loads(line)
     error = answer.get("error")
     if isinstance(error, dict):
         raise Refused(error)
     payload = answer.get("ok", answer.get("event"))
-    return payload if isinstance(payload, dict) else {}
+    return "event" in answer, payload if isinstance(payload, dict) else {}
 
 
 def _ended_early() -> Refused:

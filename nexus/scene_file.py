@@ -8,11 +8,13 @@ import math
 import os
 import stat
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from bus.limits import import_bytes_max
+from bus.limits import scene_file_bytes_max
 from bus.value import Record
+from tools.canvas.scene_parts import Joined, parts_of
 
 _INTEGER_DIGITS_MAX: Final = 18
 """What fits 64 bits for certain; a longer number is read as a float."""
@@ -56,12 +58,12 @@ def _read_bounded(file: Path) -> bytes:
         raise SceneFileProblem(f"{file} is not a regular file.")
     with os.fdopen(descriptor, "rb") as opened:
         try:
-            raw = opened.read(import_bytes_max + 1)
+            raw = opened.read(scene_file_bytes_max + 1)
         except OSError as broken:
             raise SceneFileProblem(f"{file} cannot be read: {broken.strerror}.") from broken
-    if len(raw) > import_bytes_max:
+    if len(raw) > scene_file_bytes_max:
         raise SceneFileProblem(
-            f"{file} is larger than {import_bytes_max // (1024 * 1024)} MiB, the most an import takes."
+            f"{file} is larger than {scene_file_bytes_max // (1024 * 1024)} MiB, the most an import takes."
         )
     return raw
 
@@ -111,3 +113,22 @@ def _fsync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def lines_of(scene: Record) -> Iterator[Record]:
+    """What follows a request to import `scene` (nexus/gateway/person_scenes.py)."""
+    for part in parts_of(scene):
+        yield {"part": part}
+    yield {"finish": True}
+
+
+def scene_of(lines: Sequence[Record]) -> tuple[Record, Record]:
+    """The answer to an export, which comes last, and the scene in the lines before it."""
+    joined = Joined()
+    for line in lines[:-1]:
+        part = line.get("part")
+        if isinstance(part, dict):
+            joined.add(part)
+    answer = lines[-1] if lines else {}
+    rest = answer.get("rest")
+    return answer, joined.scene(rest if isinstance(rest, dict) else {})

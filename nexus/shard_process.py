@@ -29,7 +29,7 @@ from bus.store_lmdb import LmdbStore, StoreInUse
 from bus.wire_zmq import ZmqWire
 from nexus.children import Ended, Ready
 from nexus.config import Home
-from nexus.event_loop import nonce, told_to_end
+from nexus.event_loop import leave_old_objects_alone, let_threads_alternate, nonce, told_to_end
 from nexus.logs import configure_logs
 
 _EXIT_DISK_BROKE = 74
@@ -38,12 +38,14 @@ _EXIT_DISK_BROKE = 74
 def run_shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
     """Be shard host `shard` of `home` until told to end."""
     configure_logs()
+    let_threads_alternate()
+    leave_old_objects_alone()
     uvloop.run(_shard_host(home, shard, ready, ended))
 
 
 async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
     sockets = [home.shard_socket(number) for number in range(home.settings.shards)]
-    ground = Ground(Place(shard, len(sockets)), home.shard_folder(shard), sockets, home.key())
+    ground = Ground(Place(shard, len(sockets)), home.shard_folder(shard), sockets, home.key(), home.backups)
     await serve_shard(ground, roster(), ready, ended)
 
 
@@ -55,6 +57,8 @@ class Ground:
     folder: Path
     sockets: Sequence[Path]
     key: bytes = field(repr=False)
+    backups: Path | None = None
+    """The folder that copies for a backup go to."""
 
 
 async def serve_shard(ground: Ground, rules: Mapping[str, Rules[Any]], ready: Ready, ended: Ended) -> None:
@@ -64,6 +68,7 @@ async def serve_shard(ground: Ground, rules: Mapping[str, Rules[Any]], ready: Re
     store = await _open_store(ground.folder)
     wire = ZmqWire(loop)
     pool = ThreadPool(pool_threads)
+    beside = ThreadPool(1)
     journals: list[ThreadJournal] = []
 
     def make_journal(writer: GroupWriter) -> ThreadJournal:
@@ -80,12 +85,15 @@ async def serve_shard(ground: Ground, rules: Mapping[str, Rules[Any]], ready: Re
         scheduler=loop,
         executor=pool,
         nonce=nonce,
+        beside=beside,
+        backups=ground.backups,
     )
     running = start_host(around, rules, make_journal, _end_at_once)
     _collect_garbage_seldom()
     ready()
     await stop
     pool.close()
+    beside.close()
     for journal in journals:
         journal.close()
     running.host.hear_threads()

@@ -28,6 +28,7 @@ from nexus.family import ChildPlan, ChildProcess, Family
 from nexus.home_lock import AlreadyRunning, ChildrenLinger, HomeLock
 from nexus.hygiene import harden
 from nexus.peer import peer_user_id
+from nexus.reshard import bring_up_to_date
 from nexus.sockets import LOOPBACK, PortTaken, listen_on_path, listen_on_port, port_of
 from nexus.spawn import spawn_child
 
@@ -90,7 +91,7 @@ def supervise(path: Path, port: int | None, command: Sequence[str], reporter: Re
         waiting=reporter.progress,
     )
     try:
-        home = prepare_sockets(home)
+        home = bring_up_to_date(prepare_sockets(home), reporter.progress)
         with ExitStack() as stack:
             stack.callback(remove_sockets, home)
             sockets = ListeningSockets.made(home, home.settings.port if port is None else port, stack)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from actors.agent import access, identity
-from actors.agent.state import AgentState, apply
+from actors.agent.state import AgentState, apply, problems
 from actors.decision import RowEffect, Rules, Verb
 
 
@@ -30,6 +30,9 @@ class AgentRules(Rules[AgentState]):
 
     def apply(self, state: AgentState, effect: RowEffect) -> None:
         apply(state, effect)
+
+    def problems(self, state: AgentState) -> list[str]:
+        return problems(state)
 
 
 _TABLE: Final = access.VERBS | identity.VERBS

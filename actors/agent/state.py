@@ -100,3 +100,17 @@ def apply(state: AgentState, effect: RowEffect) -> None:
             state.keys.pop(digest_in(name), None)
         case _:
             raise ValueError("an agent has no such row")
+
+
+def problems(state: AgentState) -> list[str]:
+    """What should hold of every agent and does not (actors/agent/__init__.py)."""
+    found = []
+    if state.head is None and (state.credentials or state.claims):
+        found.append("there are rows without a head")
+    if state.head is not None and state.head.removed and state.credentials:
+        found.append("a removed agent still has a credential")
+    if state.waiting < 0:
+        found.append("the waiting count is below zero")
+    if any(len(credential.hash) != 32 for credential in state.credentials.values()):
+        found.append("a credential holds something else than a hash")
+    return found

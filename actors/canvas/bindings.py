@@ -11,15 +11,11 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from actors.canvas.draft import Draft
-from actors.canvas.element import CONTAINERS
 from actors.canvas.geometry import Point, absolute_points, centre_of, number, rotated, text
 from actors.canvas.plain import is_number
+from actors.canvas.ties import SIDES, bound_list, target_id
 from bus.value import Record, Value
 
-SIDES: Final = ("startBinding", "endBinding")
-BINDABLE: Final = frozenset(
-    {"rectangle", "diamond", "ellipse", "text", "image", "frame", "magicframe", "embeddable", "iframe"}
-)
 _GAP: Final = 5
 _BESIDE_THE_MIDDLE: Final = 0.5001  # what the editor itself stores instead of 0.5
 
@@ -29,22 +25,6 @@ class Tie(NamedTuple):
 
     arrow_id: str
     side: str
-
-
-def bound_list(element: Record) -> list[Record]:
-    listed = element.get("boundElements")
-    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
-
-
-def can_be_tied_to(element: Record) -> bool:
-    """Whether an arrow's end may be tied to it. A label is not: its container is."""
-    return element.get("type") in BINDABLE and not element.get("containerId")
-
-
-def target_id(arrow: Record, side: str) -> str | None:
-    binding = arrow.get(side)
-    id_ = binding.get("elementId") if isinstance(binding, dict) else None
-    return id_ if isinstance(id_, str) else None
 
 
 def label_of(draft: Draft, container: Record) -> Record | None:
@@ -120,10 +100,6 @@ def _ratio(distance: float, length: float) -> float:
 
 def _is_fixed_point(value: Value) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(is_number(item) for item in value)
-
-
-def is_container(element: Record) -> bool:
-    return element.get("type") in CONTAINERS
 
 
 def end_of(arrow: Record, side: str) -> Point:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from actors.canvas import fractional
-from actors.canvas.bindings import SIDES, can_be_tied_to, completed_binding, is_container, label_of, list_on, target_id
+from actors.canvas.bindings import completed_binding, label_of, list_on
 from actors.canvas.draft import Draft
 from actors.canvas.element import Problem, completed, fields_of, problem_of
 from actors.canvas.geometry import POINT_BASED, number, text
@@ -22,6 +22,7 @@ from actors.canvas.shape import (
     with_right_angles,
     with_text,
 )
+from actors.canvas.ties import SIDES, can_be_tied_to, is_container, target_id
 from bus.value import Record
 from tools.canvas.inputs import CanvasCreateElementsInput
 

@@ -235,9 +235,18 @@ def mended(given: Record) -> tuple[Record, int]:
 
 def problem_of(element: Record) -> Problem | None:
     """Why a complete element must not be stored; None when it may. The last guard before every commit."""
-    problem = malformed_field(element)
-    if problem is not None:
-        return problem
+    return malformed_field(element) or _problem_as_a_whole(element)
+
+
+def problem_of_mended(element: Record) -> Problem | None:
+    """The same for what `mended` made of a faultless element: only what has no default can be malformed still."""
+    for name, field in fields_of(element).items():
+        if field.default is _REQUIRED and name in element and not field.accepts(element[name]):
+            return Problem("geometry" if name in GEOMETRY else "field", name, _complaint(name))
+    return _problem_as_a_whole(element)
+
+
+def _problem_as_a_whole(element: Record) -> Problem | None:
     for name in fields_of(element):
         if name not in element:
             return Problem("geometry" if name in GEOMETRY else "field", name, "is missing")

@@ -1,50 +1,31 @@
-"""How a canvas begins and what only the person asks of it: canvas_create, canvas_import, canvas_grant, canvas_export.
+"""How a canvas begins through a tool, and who may do what on it: canvas_create and canvas_grant.
 
-A new canvas is decided by the owner of its fresh id, together with the message that puts it into its workspace's
-index, so that whoever created it finds it in the list (before_reply). Grants update that index too.
+A new canvas is decided by the owner of its fresh id. A scene of one part is taken in at once; a larger one is set
+aside and taken in step by step, and the call is answered when the canvas is there (taking_in.py).
 """
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from actors.canvas import outcome
 from actors.canvas.access import parsed
+from actors.canvas.arrival import Facts, Founding, Phase
+from actors.canvas.importing import ALREADY_THERE, beginning, refusal_of_size
+from actors.canvas.opening import founding_by, indexed, opened, opening
 from actors.canvas.outcome import Rejected
-from actors.canvas.scene_import import Imported, read_scene, scene_from_text
-from actors.canvas.state import (
-    HEAD,
-    SCENE,
-    CanvasState,
-    Entry,
-    Head,
-    element_row,
-    file_row,
-    history_row,
-    role_row,
-)
-from actors.decision import Context, Decision, Delete, Effect, Event, Message, PrincipalKind, Put, Send
-from bus import address
+from actors.canvas.state import CanvasState, role_row
+from actors.canvas.taking_in import CONTINUE, complete, going_on, raw_rows, step, take
+from actors.decision import Answer, Context, Decision, Delete, Effect, Event, Message, Put, Send
 from bus.address import is_id
-from bus.limits import agents_per_workspace_max, import_bytes_max, scene_bytes_max
+from bus.limits import agents_per_workspace_max, part_bytes_max, part_elements_max, scene_bytes_max
 from bus.value import Record, Value
-from tools.base import Identifier, Model, Name
+from tools.base import Identifier, Model
 from tools.canvas.inputs import CanvasCreateInput
+from tools.canvas.scene_parts import announcement_of, encoded_bytes, parts_of
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
-
-INDEXED: Final = "canvas_indexed"
-_ALREADY_THERE: Final = Refusal(Code.WRONG_STATE, "This canvas exists already. Ask for a new one.")
-_IMPORT_REASON: Final = "imported by the person"
-
-
-class CanvasImport(Model):
-    """`scene`: the content of an .excalidraw file, as JSON text or as the object in it."""
-
-    title: Name
-    # Not JsonValue: what cannot be kept is left out element by element, not refused with the whole file.
-    scene: dict[str, object] | str
 
 
 class CanvasGrant(Model):
@@ -56,85 +37,70 @@ def create_canvas(state: CanvasState, message: Message, context: Context) -> Dec
     arguments = parsed(CanvasCreateInput, message)
     if isinstance(arguments, Refusal):
         return Decision(arguments)
+    if state.head is not None or state.arriving is not None:
+        return Decision(ALREADY_THERE)
+    founding = founding_by(context, arguments.title, arguments.reason, outcome.CREATED)
     scene = message.body.get("fromScene")
-    found = _Founding(arguments.title, arguments.reason, outcome.CREATED)
-    return _found(state, context, found, scene if isinstance(scene, dict) else None, "fromScene", scene_bytes_max)
+    if not isinstance(scene, dict):
+        return Decision(opened(context), tuple(opening(context, founding, 0, 0)))
+    if not isinstance(scene.get("elements"), list):
+        return Decision(invalid_arguments({"fromScene.elements": "must be a list: this is no Excalidraw scene"}))
+    return _with_scene(context, founding, scene)
 
 
-def import_canvas(state: CanvasState, message: Message, context: Context) -> Decision:
-    arguments = parsed(CanvasImport, message)
-    if isinstance(arguments, Refusal):
-        return Decision(arguments)
-    given = message.body["scene"]
-    scene = scene_from_text(given, "scene") if isinstance(given, str) else given
-    if isinstance(scene, Refusal):
-        return Decision(scene)
-    assert isinstance(scene, dict)
-    found = _Founding(arguments.title, _IMPORT_REASON, outcome.IMPORTED)
-    return _found(state, context, found, scene, "scene", import_bytes_max)
+def _with_scene(context: Context, founding: Founding, scene: Record) -> Decision:
+    said = announcement_of(scene)
+    elements, size = said["elements"], encoded_bytes(scene)
+    assert isinstance(elements, int)
+    if size > scene_bytes_max:
+        message = "The scene is larger than can be taken in. Split it, or leave out large pictures."
+        return Decision(Refusal(Code.TOO_LARGE, message, details={"limit": scene_bytes_max}))
+    refused = refusal_of_size(elements, 0, 0, encoded_bytes(said["rest"]))
+    if refused is not None:
+        return Decision(refused)
+    facts = Facts(founding, elements, Phase.UNPACKING, waiting=context.call_id)
+    begun = beginning(facts, said["rest"])
+    if elements > part_elements_max or size > part_bytes_max:
+        return Decision(None, (*begun, *raw_rows(parts_of(scene)), *going_on(facts, context)))
+    return _at_once(context, begun, scene)
 
 
-class _Founding:
-    def __init__(self, title: str, reason: str, event: str) -> None:
-        self.title = title
-        self.reason = reason
-        self.event = event
+def _at_once(context: Context, begun: list[Effect], scene: Record) -> Decision:
+    """All steps one after the other on a state of their own; what is left of it is what this one message writes."""
+    scratch = CanvasState()
+    rows: dict[str, Value] = {}
+    left: list[Effect] = []
+    _apply(scratch, begun, rows, left)
+    assert scratch.arriving is not None
+    try:
+        for part in parts_of(scene):
+            _apply(scratch, take(scratch, scratch.arriving, part), rows, left)
+    except Rejected as refused:
+        return Decision(outcome.rejected(refused.code, refused.message))
+    scratch.arriving.facts = complete(scratch.arriving, context.call_id)
+    reply: Record | Refusal | None = None
+    while reply is None:
+        _apply(scratch, step(scratch, scratch.arriving, context), rows, left)
+        reply = next((effect.reply for effect in left if isinstance(effect, Answer)), None)
+    if scratch.head is None:
+        return Decision(reply)
+    puts = [Put(row, value) for row, value in rows.items()]
+    return Decision(reply, (*puts, *(effect for effect in left if isinstance(effect, Event | Send))))
 
 
-def _found(
-    state: CanvasState, context: Context, founding: _Founding, scene: Record | None, path: str, bytes_max: int
-) -> Decision:
-    if state.head is not None:
-        return Decision(_ALREADY_THERE)
-    imported: Imported | Refusal = Imported()
-    if scene is not None:
-        try:
-            imported = read_scene(scene, path, bytes_max, context.number)
-        except Rejected as refused:
-            return Decision(outcome.rejected(refused.code, refused.message))
-    if isinstance(imported, Refusal):
-        return Decision(imported)
-    reply: Record = {"outcome": "applied", "canvasId": context.address.id, "revision": 1}
-    if scene is not None:
-        reply |= imported.report()
-    return Decision(reply, tuple(_founding_effects(context, founding, imported)))
-
-
-def _founding_effects(context: Context, founding: _Founding, imported: Imported) -> list[Effect]:
-    by = context.principal.label()
-    entries = [
-        Entry.from_record({"element": element, "revision": 1, "by": by, "what": "created"})
-        for element in imported.elements.values()
-    ]
-    live = sum(entry.is_live for entry in entries)
-    head = Head(founding.title, 1, live, len(entries) - live, by, context.now_ms, context.now_ms)
-    roles = {context.principal.agent_id: "owner"} if context.principal.kind is PrincipalKind.AGENT else {}
-    effects: list[Effect] = [Put(HEAD, head.to_record())]
-    effects += [Put(role_row(agent_id), {"role": role}) for agent_id, role in roles.items()]
-    effects += [Put(element_row(str(entry.element["id"])), entry.to_record()) for entry in entries]
-    effects += [Put(file_row(id_), file) for id_, file in imported.files.items()]
-    if imported.rest:
-        effects.append(Put(SCENE, imported.rest))
-    history: Record = {
-        "revision": 1,
-        "atMs": context.now_ms,
-        "by": by,
-        "credential": context.principal.credential,
-        "callId": context.call_id,
-        "what": "created",
-        "reason": founding.reason,
-        "elements": [],  # everything: nothing was there before
-    }
-    effects.append(Put(history_row(1), history))
-    effects.append(Event(founding.event, {"canvasId": context.address.id, "elements": len(entries)}))
-    effects.append(_indexed(context, head, roles))
-    return effects
-
-
-def _indexed(context: Context, head: Head, roles: dict[str, str]) -> Send:
-    listed: dict[str, Value] = dict(roles)
-    body: Record = {"canvasId": context.address.id, "title": head.title, "roles": listed}
-    return Send(address.workspace(context.address.workspace), INDEXED, body, before_reply=True)
+def _apply(scratch: CanvasState, effects: list[Effect], rows: dict[str, Value], left: list[Effect]) -> None:
+    for effect in effects:
+        match effect:
+            case Put(row, value):
+                rows[row] = value
+                scratch.apply(effect)
+            case Delete(row):
+                rows.pop(row, None)
+                scratch.apply(effect)
+            case Send(verb=verb) if verb == CONTINUE:
+                pass
+            case _:
+                left.append(effect)
 
 
 def grant_role(state: CanvasState, message: Message, context: Context) -> Decision:
@@ -163,6 +129,6 @@ def grant_role(state: CanvasState, message: Message, context: Context) -> Decisi
         (
             Delete(row) if arguments.role == "none" else Put(row, {"role": arguments.role}),
             Event(outcome.ROLE_GRANTED, event),
-            _indexed(context, state.head, roles),
+            indexed(context, state.head.title, roles),
         ),
     )

@@ -50,6 +50,19 @@ def ascending(count: int, last: str | None = None) -> list[str]:
     return made
 
 
+def nth(number: int) -> str:
+    """What `ascending` gives at that place, from 0, without counting up to it."""
+    length = 1
+    while number >= len(_DIGITS) ** length:
+        number -= len(_DIGITS) ** length
+        length += 1
+    digits = ""
+    for _ in range(length):
+        number, digit = divmod(number, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return chr(ord("a") + length - 1) + digits
+
+
 def _integer_length(head: str) -> int | None:
     """Characters of the integer part with its head letter."""
     if "a" <= head <= "z":

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from actors.canvas.bindings import SIDES, bound_list, can_be_tied_to, is_container, target_id
 from actors.canvas.element import FRAMES, problem_of
 from actors.canvas.geometry import POINT_BASED, points_of, text
 from actors.canvas.state import CanvasState
+from actors.canvas.ties import SIDES, bound_list, can_be_tied_to, is_container, target_id
 from bus.value import Record
 
 
 def problems(state: CanvasState) -> list[str]:
     """Every invariant that does not hold, as a sentence with the element's id; empty for a sound canvas."""
     if state.head is None:
-        return ["there are rows without a head"] if state.entries or state.roles else []
+        is_strange = (state.entries or state.roles) and state.arriving is None
+        return ["there are rows without a head"] if is_strange else []
+    if state.arriving is not None:
+        return ["an import is not finished on a canvas that is there"]
     return [*_of_counts(state), *_of_order(state), *_of_elements(state), *_of_ties(state)]
 
 

@@ -1,104 +1,141 @@
-"""Ties of an imported scene, made true in both directions (canvas 4.2). Works on elements by id, in scene order.
+"""Ties of an imported scene, made true in both directions (canvas 4.2), a bounded number of elements at a time.
 
 Files from other tools list labels that do not know it, point at containers that are gone, or leave ghosts of deleted
 arrows behind. What can be tied is tied, in both binding forms; what cannot is let go. Deleted elements are left alone.
+
+Each pass goes once over the scene in its order and reads only what the passes before it have settled, so it may stop
+after any element and go on in another message. `PASSES` is their order.
 """
 
 from __future__ import annotations
 
-from actors.canvas.bindings import SIDES, bound_list, can_be_tied_to, completed_binding, is_container, target_id
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from actors.canvas import fractional
+from actors.canvas.bindings import completed_binding
 from actors.canvas.element import FRAMES
+from actors.canvas.gathered import Gathered
 from actors.canvas.geometry import text
+from actors.canvas.ties import SIDES, bound_list, can_be_tied_to, is_container, target_id
+from bus.limits import import_looks_max, part_elements_max
 from bus.value import Record, Value
 
 
-def mend_ties(elements: dict[str, Record]) -> int:
-    """Replace elements in the mapping by mended ones; answers how many ties had to be put right."""
-    live = {id_: element for id_, element in elements.items() if element["isDeleted"] is not True}
-    mended = _adopt_labels(live) + _let_go_of_labels(live) + _mend_arrows(live) + _mend_frames(live) + _mend_lists(live)
-    elements.update(live)
-    return mended
+@dataclass(slots=True)
+class Step:
+    """A stretch of one pass: what it changed, what was put right, and where the next one begins."""
+
+    gathered: Gathered
+    cursor: int
+    changed: dict[str, Record] = field(default_factory=dict)
+    mended: int = 0
+    _labels: dict[str, str] = field(default_factory=dict)
+
+    def find(self, id_: str) -> Record | None:
+        """A live element as this step has left it."""
+        return self.gathered.find_live(id_, self.changed)
+
+    def change(self, element: Record, fields: Record, mended: int = 1) -> None:
+        self.changed[text(element, "id")] = {**element, **fields}
+        self.mended += mended
+
+    def label_wanted(self, container: Record) -> str:
+        """Which of the texts that name this container stays its label: the first it lists, else the lowest."""
+        id_ = text(container, "id")
+        if id_ not in self._labels:
+            claimants = set(self.gathered.claimants(id_, "text"))
+            listed = (text(item, "id") for item in bound_list(container) if item.get("type") == "text")
+            first = next((label for label in listed if label in claimants), None)
+            self._labels[id_] = first or min(claimants, key=self.gathered.place.__getitem__)
+        return self._labels[id_]
 
 
-def _adopt_labels(live: dict[str, Record]) -> int:
+Pass: TypeAlias = Callable[[Step, Record], None]
+
+
+def go_on(gathered: Gathered, pass_: str, cursor: int, end: int | None = None) -> Step:
+    """The next stretch of a pass, bounded in elements looked at and changed. It is done when `cursor` is at the end."""
+    step, work = Step(gathered, cursor), PASSES[pass_]
+    order = gathered.order
+    stop = min(cursor + import_looks_max, len(order) if end is None else end)
+    while step.cursor < stop and len(step.changed) < part_elements_max:
+        id_ = order[step.cursor]
+        step.cursor += 1
+        element = step.changed.get(id_) or gathered.elements[id_]
+        if element["isDeleted"] is not True or pass_ == "numbering":
+            work(step, element)
+    return step
+
+
+def _number(step: Step, element: Record) -> None:
+    """The order of the list is the truth: if one index says otherwise, none is kept."""
+    step.change(element, {"index": fractional.nth(step.cursor - 1)})
+
+
+def _adopt_label(step: Step, container: Record) -> None:
     """A container lists a text that belongs nowhere: it is its label, if the container has none."""
-    labelled = {text(element, "containerId") for element in live.values() if element["type"] == "text"}
-    mended = 0
-    for id_, container in list(live.items()):
-        for item in bound_list(container) if is_container(container) and id_ not in labelled else []:
-            label = live.get(text(item, "id"))
-            if item.get("type") == "text" and label and label["type"] == "text" and label["containerId"] is None:
-                live[text(item, "id")] = {**label, "containerId": id_}
-                labelled.add(id_)
-                mended += 1
-                break
-    return mended
+    id_ = text(container, "id")
+    if not is_container(container) or step.gathered.claimants(id_, "text"):
+        return
+    for item in bound_list(container):
+        label = step.find(text(item, "id")) if item.get("type") == "text" else None
+        if label is not None and label["type"] == "text" and label["containerId"] is None:
+            step.change(label, {"containerId": id_})
+            return
 
 
-def _let_go_of_labels(live: dict[str, Record]) -> int:
+def _release_label(step: Step, label: Record) -> None:
     """A text names a container that is gone, cannot hold a label or has one: it stays as a text of its own."""
-    preferred: dict[str, str] = {}
-    for id_, container in live.items():
-        for item in bound_list(container):
-            label = live.get(text(item, "id"), {})
-            if item.get("type") == "text" and label.get("type") == "text" and label["containerId"] == id_:
-                preferred.setdefault(id_, text(item, "id"))
+    if label["type"] != "text" or label["containerId"] is None:
+        return
+    holder = step.find(text(label, "containerId"))
+    if holder is None or not is_container(holder) or step.label_wanted(holder) != label["id"]:
+        step.change(label, {"containerId": None})
+
+
+def _tie(step: Step, element: Record) -> None:
+    """Arrows to what they name and elements into their frames, or neither."""
+    fields: Record = {}
     mended = 0
-    for id_, element in list(live.items()):
-        container_id = element.get("containerId") if element["type"] == "text" else None
-        if not isinstance(container_id, str):
+    for side in SIDES if element["type"] in ("arrow", "line") else ():
+        if element.get(side) is None:
             continue
-        holder = live.get(container_id)
-        if holder is None or not is_container(holder) or preferred.setdefault(container_id, id_) != id_:
-            live[id_] = {**element, "containerId": None}
+        target = step.find(target_id(element, side) or "")
+        if element["type"] == "arrow" and target is not None and can_be_tied_to(target):
+            completed = completed_binding(element, side, target)
+            if completed != element[side]:
+                fields[side] = completed
+        else:
+            fields[side] = None
             mended += 1
-    return mended
-
-
-def _mend_arrows(live: dict[str, Record]) -> int:
-    mended = 0
-    for id_, element in list(live.items()):
-        for side in SIDES:
-            if element.get(side) is None or element["type"] not in ("arrow", "line"):
-                continue
-            target = live.get(target_id(element, side) or "")
-            if element["type"] == "arrow" and target is not None and can_be_tied_to(target):
-                element = {**element, side: completed_binding(element, side, target)}
-            else:
-                element = {**element, side: None}
-                mended += 1
-        live[id_] = element
-    return mended
-
-
-def _mend_frames(live: dict[str, Record]) -> int:
-    mended = 0
-    for id_, element in list(live.items()):
-        frame_id = element["frameId"]
-        frame = live.get(str(frame_id))
-        if frame_id is not None and (frame is None or frame["type"] not in FRAMES or frame_id == id_):
-            live[id_] = {**element, "frameId": None}
+    if element["frameId"] is not None:
+        frame = step.find(str(element["frameId"]))
+        if frame is None or frame["type"] not in FRAMES or frame["id"] == element["id"]:
+            fields["frameId"] = None
             mended += 1
-    return mended
+    if fields:
+        step.change(element, fields, mended)
 
 
-def _mend_lists(live: dict[str, Record]) -> int:
+def _list_ties(step: Step, element: Record) -> None:
     """boundElements as the other sides have it, in the order it had, without ghosts and doubles."""
-    true_ties: dict[str, dict[str, str]] = {id_: {} for id_ in live}
-    for id_, element in live.items():
-        if element["type"] == "text" and element["containerId"] is not None:
-            true_ties[text(element, "containerId")][id_] = "text"
-        if element["type"] == "arrow":
-            for side in SIDES:
-                target = target_id(element, side)
-                if target is not None:
-                    true_ties[target][id_] = "arrow"
-    mended = 0
-    for id_, ties in true_ties.items():
-        element = live[id_]
-        order = [text(item, "id") for item in bound_list(element) if text(item, "id") in ties]
-        wanted: list[Value] = [{"id": other, "type": ties[other]} for other in dict.fromkeys([*order, *ties])]
-        if wanted != (element["boundElements"] or []):
-            live[id_] = {**element, "boundElements": wanted}
-            mended += 1
-    return mended
+    ties = step.gathered.claims.get(text(element, "id"), {})
+    bound = element["boundElements"]
+    if not ties and not bound:
+        return
+    order = [text(item, "id") for item in bound_list(element) if text(item, "id") in ties]
+    lowest_first = sorted(ties, key=step.gathered.place.__getitem__)
+    wanted: list[Value] = [{"id": other, "type": ties[other]} for other in dict.fromkeys([*order, *lowest_first])]
+    if wanted != (bound or []):
+        step.change(element, {"boundElements": wanted})
+
+
+PASSES: Final[Mapping[str, Pass]] = {
+    "numbering": _number,
+    "adopting": _adopt_label,
+    "releasing": _release_label,
+    "tying": _tie,
+    "listing": _list_ties,
+}

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from actors.canvas import found, reads
+from actors.canvas import found, importing, reads
 from actors.canvas.create import create_elements
+from actors.canvas.giving_out import export_part
+from actors.canvas.invariants import problems
 from actors.canvas.move import move_elements
 from actors.canvas.remove import delete_elements, restore_elements
 from actors.canvas.state import CanvasState
+from actors.canvas.taking_in import CONTINUE, proceed
 from actors.canvas.update import update_elements
 from actors.canvas.write import write
 from actors.decision import PrincipalKind, RowEffect, Rules, Verb
@@ -28,8 +31,13 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
     "canvas_restore_elements": Verb(write(inputs.CanvasRestoreElementsInput, "restored", restore_elements), _CALLERS),
     "canvas_create": Verb(found.create_canvas, _CALLERS),
     "canvas_summary": Verb(reads.summary, _CALLERS, head_only=True),
-    "canvas_import": Verb(found.import_canvas, _PERSON),
-    "canvas_export": Verb(reads.export, _PERSON),
+    "import_begin": Verb(importing.begin, _PERSON),
+    "import_part": Verb(importing.part, _PERSON),
+    "import_finish": Verb(importing.finish, _PERSON),
+    "import_abort": Verb(importing.abort, _PERSON),
+    importing.IDLE: Verb(importing.idle, frozenset({PrincipalKind.TIMER})),
+    CONTINUE: Verb(proceed, frozenset({PrincipalKind.OWNER})),
+    "canvas_export": Verb(export_part, _PERSON),
     "canvas_grant": Verb(found.grant_role, _PERSON),
 }
 
@@ -45,6 +53,12 @@ class CanvasRules(Rules[CanvasState]):
 
     def apply(self, state: CanvasState, effect: RowEffect) -> None:
         state.apply(effect)
+
+    def problems(self, state: CanvasState) -> list[str]:
+        return problems(state)
+
+    def shed(self, state: CanvasState) -> bool:
+        return state.shed()
 
 
 RULES: Final = CanvasRules()

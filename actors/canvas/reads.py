@@ -1,16 +1,16 @@
-"""What is read from a canvas: the row in lists, the overview, the elements of a region, the whole file."""
+"""What is read from a canvas: the row in lists, the overview, the elements of a region."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 import orjson
-from pydantic import BaseModel, ConfigDict
 
 from actors.canvas.access import parsed, role_of, seen
 from actors.canvas.element import FRAMES
@@ -32,12 +32,6 @@ from tools.fence import cut, plain_name
 from tools.times import rfc3339
 
 SOURCE: Final = "canvas"
-
-
-class Exported(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    includeDeleted: bool = False
 
 
 def summary(state: CanvasState, message: Message, context: Context) -> Decision:
@@ -85,12 +79,14 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
 
 
 def _extent(state: CanvasState) -> Value:
-    boxes = [entry.box for entry in state.entries.values() if entry.is_live]
-    if not boxes:
-        return None
-    left, top = min(box.left for box in boxes), min(box.top for box in boxes)
-    width = max(box.right for box in boxes) - left
-    return {"x": left, "y": top, "width": width, "height": max(box.bottom for box in boxes) - top}
+    left = top = math.inf
+    right = bottom = -math.inf
+    for entry in state.entries.values():
+        if entry.is_live:
+            box = entry.box
+            left, top = min(left, box.left), min(top, box.top)
+            right, bottom = max(right, box.right), max(bottom, box.bottom)
+    return None if left > right else {"x": left, "y": top, "width": right - left, "height": bottom - top}
 
 
 def _labels(state: CanvasState) -> tuple[list[Value], bool]:
@@ -186,30 +182,3 @@ def _opened(cursor: str | None, seal: str) -> tuple[str, str] | None:
     if isinstance(held, list) and len(held) == 3 and held[0] == seal and all(isinstance(part, str) for part in held):
         return held[1], held[2]
     return None
-
-
-def export(state: CanvasState, message: Message, context: Context) -> Decision:
-    """The canvas as an .excalidraw file. Deleted elements stay out, as in the editor's own files, unless asked for."""
-    arguments = parsed(Exported, message)
-    if isinstance(arguments, Refusal):
-        return Decision(arguments)
-    found = seen(state, context)
-    if isinstance(found, Refusal):
-        return Decision(found)
-    head, _ = found
-    elements: list[Value] = [
-        state.entries[id_].element
-        for _, id_ in state.in_order()
-        if arguments.includeDeleted or state.entries[id_].is_live
-    ]
-    files: dict[str, Value] = dict(state.files)
-    scene: Record = {
-        "type": "excalidraw",
-        "version": 2,
-        "source": "nexus",
-        "elements": elements,
-        "appState": {"viewBackgroundColor": "#ffffff"},
-        **state.scene,
-        "files": files,
-    }
-    return Decision({"title": head.title, "revision": head.revision, "scene": scene})

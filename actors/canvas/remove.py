@@ -9,26 +9,13 @@ restoring does not matter.
 
 from __future__ import annotations
 
-from actors.canvas.bindings import (
-    SIDES,
-    Tie,
-    bound_list,
-    can_be_tied_to,
-    completed_binding,
-    container_of,
-    end_of,
-    is_container,
-    label_of,
-    list_on,
-    target_id,
-    ties_to,
-    unlist_from,
-)
+from actors.canvas.bindings import Tie, completed_binding, container_of, end_of, label_of, list_on, ties_to, unlist_from
 from actors.canvas.draft import Draft
 from actors.canvas.element import FRAMES
 from actors.canvas.geometry import Point, absolute_points, as_point, middle_of, text, with_points
 from actors.canvas.labels import fit_label
 from actors.canvas.routing import BOX_FIELDS, elbow, followed, reroute, shifted
+from actors.canvas.ties import SIDES, bound_list, can_be_tied_to, is_container, target_id
 from bus.value import Record, Value
 from tools.canvas.inputs import CanvasDeleteElementsInput, CanvasRestoreElementsInput
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from actors.canvas.bindings import SIDES, label_of, target_id, ties_to
+from actors.canvas.bindings import label_of, ties_to
 from actors.canvas.draft import Draft
 from actors.canvas.geometry import (
     Point,
@@ -21,6 +21,7 @@ from actors.canvas.geometry import (
     rotated,
     with_points,
 )
+from actors.canvas.ties import SIDES, target_id
 from bus.value import Record, Value
 
 BOX_FIELDS: Final = ("x", "y", "width", "height", "angle")

@@ -1,122 +1,138 @@
-"""A scene file as complete elements, files and the rest (canvas 4.1, 4.4, 4.5).
+"""One part of a scene file as complete elements and pieces of files (canvas 4.1, 4.4, 4.5).
 
 What other tools leave out is filled in, what they get wrong is mended; an element that no editor could show is left
 out and reported. Unknown types and fields are kept. Double ids are refused: which one an arrow means is not to be
-guessed.
+guessed. What only the whole scene can tell comes later, in mend.py.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-import orjson
-
 from actors.canvas import fractional
-from actors.canvas.element import fields_of, mended, problem_of
+from actors.canvas.element import fields_of, mended, problem_of_mended
 from actors.canvas.geometry import POINT_BASED, as_point, number, points_of, size_of, text
-from actors.canvas.mend import mend_ties
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, fault_of, is_number
 from actors.canvas.shape import with_normal_points, with_text
-from bus.limits import element_bytes_max, elements_per_canvas_max, identifier_characters_max, left_out_listed_max
+from bus.identifier import derived_number
+from bus.limits import element_bytes_max, identifier_characters_max
 from bus.value import Record, Value
-from tools.errors import Code, Refusal, invalid_arguments
+from tools.canvas.scene_parts import content_bytes
 
-_READ_ELSEWHERE: Final = frozenset({"elements", "files", "type", "version", "source"})
 _VERSION_TAKEN_MAX: Final = 2**40
 _LEGACY: Final = frozenset({"boundElementIds"})  # an editor would prefer it to boundElements
 _PICTURES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 
 
 @dataclass(slots=True)
-class Imported:
-    """What became of a scene that was read: its elements, its files, and what was mended or left out."""
+class Before:
+    """What the parts before this one have come to."""
 
+    import_id: str
+    """Seeds follow from it, so that a scene comes out the same however it was cut."""
+    is_known: Callable[[str], bool]
+    """Whether an element of that id was kept."""
+    seen: int
+    kept: int
+    last_index: str | None
+    misordered_from: int | None
+    """From which kept element on the indexes are ours, because one of the scene's was missing or out of order."""
+    open_file: str | None
+    """The file whose next piece is expected."""
+    open_file_is_left_out: bool
+    pieces_of_open_file: int
+    is_known_file: Callable[[str], bool]
+
+
+@dataclass(slots=True)
+class PartRead:
+    """What became of one part."""
+
+    before: Before
     elements: dict[str, Record] = field(default_factory=dict)
-    """By id, in the scene's order, complete and tied."""
+    """By id, in the scene's order, complete but not tied yet."""
     files: dict[str, Record] = field(default_factory=dict)
-    rest: Record = field(default_factory=dict)
+    """Files that begin in this part, without their data URL."""
+    pieces: list[tuple[str, int, str]] = field(default_factory=list)
+    """File id, number of the piece, text."""
     left_out: list[Record] = field(default_factory=list)
     repaired: int = 0
-
-    def report(self) -> Record:
-        listed: list[Value] = [*self.left_out[:left_out_listed_max]]
-        return {
-            "elementCount": len(self.elements),
-            "repairedCount": self.repaired,
-            "leftOutCount": len(self.left_out),
-            "leftOut": listed,
-        }
-
-
-def scene_from_text(content: str, path: str) -> Record | Refusal:
-    """The scene in the text of a file. Line ends and a byte order mark do not matter."""
-    try:
-        scene = orjson.loads(content.removeprefix("\ufeff"))
-    except (orjson.JSONDecodeError, UnicodeEncodeError):
-        return invalid_arguments({path: "is not JSON; give the content of an .excalidraw file"})
-    return scene if isinstance(scene, dict) else invalid_arguments({path: "is not a JSON object"})
+    seen: int = 0
+    element_bytes: int = 0
+    file_bytes: int = 0
+    misordered_from: int | None = None
+    last_index: str | None = None
+    open_file: str | None = None
+    open_file_is_left_out: bool = False
+    pieces_of_open_file: int = 0
 
 
-def read_scene(scene: Record, path: str, bytes_max: int, number_for: Callable[[str], int]) -> Imported | Refusal:
-    """`number_for` derives seeds. Raises Rejected for double ids and for more elements than a canvas holds."""
-    elements = scene.get("elements")
-    if not isinstance(elements, list):
-        return invalid_arguments({f"{path}.elements": "must be a list: this is no Excalidraw scene"})
-    if len(elements) > elements_per_canvas_max:
-        raise Rejected("limits", f"The scene has more than {elements_per_canvas_max} elements.")
-    imported = Imported()
-    for position, raw in enumerate(elements):
-        _read_element(imported, position, raw, number_for)
-    _number_anew_if_needed(imported)
-    imported.repaired += mend_ties(imported.elements)
-    _read_files(imported, scene.get("files"))
-    imported.rest = {
-        name: value for name, value in scene.items() if name not in _READ_ELSEWHERE and fault_of(value) is None
-    }
-    if any(encoded_bytes(element) > element_bytes_max for element in imported.elements.values()):
-        raise Rejected("limits", f"An element with all that is tied to it is larger than {element_bytes_max} bytes.")
-    if _total_bytes(imported) > bytes_max:
-        message = "The scene is larger than can be taken in. Split it, or leave out large pictures."
-        return Refusal(Code.TOO_LARGE, message, details={"limit": bytes_max})
-    return imported
+def read_part(elements: list[Value], pieces: list[Record], before: Before) -> PartRead:
+    """Raises Rejected for double ids."""
+    read = PartRead(before, misordered_from=before.misordered_from, last_index=before.last_index)
+    read.open_file, read.open_file_is_left_out = before.open_file, before.open_file_is_left_out
+    read.pieces_of_open_file = before.pieces_of_open_file
+    for raw in elements:
+        _read_element(read, before.seen + read.seen, raw)
+        read.seen += 1
+    for piece in pieces:
+        _read_piece(read, piece)
+    return read
 
 
-def _read_element(imported: Imported, position: int, raw: Value, number_for: Callable[[str], int]) -> None:
+def _read_element(read: PartRead, position: int, raw: Value) -> None:
     if not isinstance(raw, dict):
-        imported.left_out.append({"position": position, "why": "it is not an object"})
+        why = f"it is not an object, or far larger than {element_bytes_max} bytes"
+        read.left_out.append({"position": position, "why": why})
         return
     fault = fault_of(raw)
     id_ = raw.get("id")
     has_id = isinstance(id_, str) and 1 <= len(id_) <= identifier_characters_max
     if fault is not None:
-        imported.left_out.append({"position": position, "why": f"it {fault.value}"})
+        read.left_out.append({"position": position, "why": f"it {fault.value}"})
         return
     id_ = id_ if has_id and isinstance(id_, str) else f"imported-{position}"
-    if id_ in imported.elements:
+    if id_ in read.elements or read.before.is_known(id_):
         raise Rejected("id_taken", f"Two elements of the scene have the same id; the second is elements.{position}.")
-    element = _prepared({**raw, "id": id_, "index": raw.get("index")}, number_for)
-    malformed_index = not fractional.is_valid(element["index"])
-    element, replaced = mended(element)
-    problem = problem_of({**element, "index": fractional.FIRST} if malformed_index else element)
+    index = _index(read, raw.get("index"))
+    element, replaced = mended(_prepared({**raw, "id": id_, "index": index}, read.before.import_id))
+    problem = problem_of_mended(element)
     if problem is not None:
         why = f"its field {problem.field} {problem.text}" if problem.field else problem.text
-        imported.left_out.append({"position": position, "id": id_, "why": why})
+        read.left_out.append({"position": position, "id": id_, "why": why})
         return
-    imported.repaired += replaced + (not has_id)
-    imported.elements[id_] = element
+    if index != raw.get("index"):
+        read.repaired += raw.get("index") is not None
+        if read.misordered_from is None:
+            read.misordered_from = read.before.kept + len(read.elements)
+    elif read.misordered_from is not None:
+        read.repaired += 1  # it only happens to be the number that we give
+    read.repaired += replaced + (not has_id)
+    read.last_index = index
+    read.elements[id_] = element
+    read.element_bytes += encoded_bytes(element)
 
 
-def _prepared(raw: Record, number_for: Callable[[str], int]) -> Record:
+def _index(read: PartRead, given: Value) -> str:
+    """The element's own index while all are valid and ascend; from the first that does not, its number."""
+    if read.misordered_from is None and fractional.is_valid(given):
+        assert isinstance(given, str)
+        if read.last_index is None or read.last_index < given:
+            return given
+    return fractional.nth(read.before.kept + len(read.elements))
+
+
+def _prepared(raw: Record, import_id: str) -> Record:
     """The element with what only its type can tell: points from its first, sizes from points, original text."""
     element: Record = {name: value for name, value in raw.items() if name not in _LEGACY}
-    element.setdefault("seed", number_for(f"seed/{text(element, 'id')}"))
-    element.setdefault("versionNonce", number_for(f"nonce/{text(element, 'id')}"))
+    for name, label in (("seed", "seed"), ("versionNonce", "nonce")):
+        if name not in element:
+            element[name] = derived_number(import_id, f"{label}/{text(element, 'id')}")
     version = element.get("version")
     if is_number(version) and version > _VERSION_TAKEN_MAX:
         element.pop("version")  # it must have room to rise
@@ -152,26 +168,36 @@ def _with_points(element: Record) -> Record:
     return element
 
 
-def _number_anew_if_needed(imported: Imported) -> None:
-    """The order of the list is the truth: indexes are kept only when all are valid and say the same."""
-    indexes = [element["index"] for element in imported.elements.values()]
-    are_valid = all(map(fractional.is_valid, indexes))
-    if are_valid and all(str(one) < str(above) for one, above in itertools.pairwise(indexes)):
-        return
-    numbered = fractional.ascending(len(indexes))
-    for (id_, element), index in zip(list(imported.elements.items()), numbered, strict=True):
-        imported.elements[id_] = {**element, "index": index}
-    imported.repaired += sum(index is not None for index in indexes)
+def _read_piece(read: PartRead, piece: Record) -> None:
+    """Raises Rejected for pieces that do not follow each other."""
+    id_, words, meta = text(piece, "id"), text(piece, "text"), piece.get("meta")
+    begins = "meta" in piece
+    if begins == (read.open_file is not None) or (not begins and id_ != read.open_file):
+        raise Rejected("field", "The pieces of a file do not follow each other.")
+    if begins:
+        read.pieces_of_open_file = 0
+        read.open_file_is_left_out = not _begins_well(read, id_, meta, words)
+    if not read.open_file_is_left_out:
+        read.pieces.append((id_, read.pieces_of_open_file, words))
+        read.pieces_of_open_file += 1
+        read.file_bytes += content_bytes(words) if begins else len(words) * 3 // 4
+    read.open_file = id_ if piece.get("more") is True else None
 
 
-def _read_files(imported: Imported, files: Value) -> None:
-    for id_, file in files.items() if isinstance(files, dict) else []:
-        if not isinstance(file, dict) or fault_of(file) is not None or not 1 <= len(id_) <= identifier_characters_max:
-            imported.left_out.append({"why": "a file is not in the form of a scene's files"})
-        elif not is_picture(text(file, "dataURL")):
-            imported.left_out.append({"id": id_, "why": "its file is not a png, jpeg, gif, webp or svg picture"})
-        else:
-            imported.files[id_] = {**file, "id": id_}
+def _begins_well(read: PartRead, id_: str, meta: Value, words: str) -> bool:
+    """Whether the file can be kept; if not, it is reported."""
+    is_new = id_ not in read.files and not read.before.is_known_file(id_)
+    has_id = 1 <= len(id_) <= identifier_characters_max
+    if not isinstance(meta, dict) or not is_new or not has_id or fault_of([id_, words, meta]) is not None:
+        read.left_out.append({"why": "a file is not in the form of a scene's files"})
+    elif encoded_bytes(meta) > element_bytes_max:
+        read.left_out.append({"id": id_, "why": "what is said of its file is too large"})
+    elif not is_picture(words):
+        read.left_out.append({"id": id_, "why": "its file is not a png, jpeg, gif, webp or svg picture"})
+    else:
+        read.files[id_] = {**meta, "id": id_}
+        return True
+    return False
 
 
 def is_picture(data_url: str) -> bool:
@@ -186,8 +212,3 @@ def is_picture(data_url: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return start.startswith(_PICTURES) or (start.startswith(b"RIFF") and start[8:12] == b"WEBP")
-
-
-def _total_bytes(imported: Imported) -> int:
-    parts: list[Value] = [imported.rest, *imported.files.values()]
-    return sum(map(encoded_bytes, parts)) + sum(map(encoded_bytes, imported.elements.values()))

@@ -4,9 +4,11 @@
 | --- | --- |
 | head | title, revision, counts, createdBy, times: all that listing needs (canvas 5) |
 | head/role/AGENT | that agent's role |
+| arriving, arriving/... | an import that is not finished: see arrival.py |
 | scene | what stands beside the elements in the file: appState, unknown top-level fields |
 | element/KEY | one element, with who changed it last, at which revision, and what its deletion took |
-| file/KEY | one file of the scene (dataURL) |
+| file/KEY | one file of the scene, all but its data URL |
+| piece/KEY/NUMBER | a piece of that file's data URL, so that no row is large |
 | history/REVISION | one revision: who, when, why, and the elements as they were before; kept, not loaded |
 
 KEY is the id itself when it is short and plain, otherwise a digest of it, so that any id fits a row's name.
@@ -15,11 +17,14 @@ KEY is the id itself when it is short and plain, otherwise a digest of it, so th
 from __future__ import annotations
 
 import hashlib
+import heapq
 import re
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from actors.canvas.arrival import ARRIVING, Arriving, Facts
 from actors.canvas.geometry import Box, box_of, text
 from actors.decision import Put, RowEffect
 from bus.value import Record, Value
@@ -29,8 +34,11 @@ ROLE: Final = "head/role/"
 SCENE: Final = "scene"
 ELEMENT: Final = "element/"
 FILE: Final = "file/"
+PIECE: Final = "piece/"
 HISTORY: Final = "history/"
 
+_RUN: Final = 2_000
+_SHED_AT_ONCE: Final = 2_000
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}\Z")
 
 
@@ -115,22 +123,33 @@ class CanvasState:
     entries: dict[str, Entry] = field(default_factory=dict)
     """By element id, deleted ones too."""
     files: dict[str, Record] = field(default_factory=dict)
-    """By file id, in the file format's own form."""
+    """By file id, in the file format's own form; the data URL is in `pieces`, or in older rows here."""
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+    """By file id, its data URL in pieces."""
+    arriving: Arriving | None = None
+    """An import that is not finished. Then there is no head."""
     scene: Record = field(default_factory=dict)
     _ids_by_row: dict[str, str] = field(default_factory=dict, compare=False)
     _order: list[tuple[str, str]] = field(default_factory=list, compare=False)
-    _order_is_stale: bool = field(default=False, compare=False)
+    _order_is_stale: bool = field(default=True, compare=False)
+    """Until somebody asks for the order; from then on it is kept, so that a write does not sort a large scene anew."""
 
     def in_order(self) -> list[tuple[str, str]]:
-        """(index, id) of every element, lowest first. Sorted again only after the order changed."""
+        """(index, id) of every element, lowest first. Not to be changed."""
         if self._order_is_stale:
-            self._order = sorted((text(entry.element, "index"), id_) for id_, entry in self.entries.items())
+            self._order = _sorted([(text(entry.element, "index"), id_) for id_, entry in self.entries.items()])
             self._order_is_stale = False
         return self._order
 
     def live(self) -> Iterator[Entry]:
         """Live elements, lowest first."""
         return (entry for _, id_ in self.in_order() if (entry := self.entries[id_]).is_live)
+
+    def shed(self) -> bool:
+        """Let go of some elements of a state that nobody uses any more; whether only a few are left."""
+        for _ in range(min(_SHED_AT_ONCE, len(self.entries))):
+            self.entries.popitem()
+        return not self.entries
 
     def apply(self, effect: RowEffect) -> None:
         row, value = effect.row, effect.value if isinstance(effect, Put) else None
@@ -144,6 +163,10 @@ class CanvasState:
             self._apply_element(row, value)
         elif row.startswith(FILE):
             self._apply_file(row, value)
+        elif row.startswith(PIECE):
+            self._apply_piece(row, value)
+        elif row.startswith(ARRIVING):
+            self._apply_arrival(row, value)
         elif not row.startswith(HISTORY):
             raise ValueError(f"a canvas has no row named {row!r}")
 
@@ -155,15 +178,28 @@ class CanvasState:
 
     def _apply_element(self, row: str, value: Value) -> None:
         if value is None:
-            self.entries.pop(self._ids_by_row.pop(row, ""), None)
-            self._order_is_stale = True
+            gone = self._ids_by_row.pop(row, "")
+            self._reorder(gone, self.entries.pop(gone, None), None)
+            if self.arriving is not None:
+                self.arriving.gathered.drop(gone)
             return
         entry = Entry.from_record(_record(value))
+        if self.arriving is not None:
+            self.arriving.gathered.put(entry.element)
         id_ = text(entry.element, "id")
-        before = self.entries.get(id_)
-        self._order_is_stale |= before is None or before.element.get("index") != entry.element.get("index")
+        self._reorder(id_, self.entries.get(id_), entry)
         self._ids_by_row[row] = id_
         self.entries[id_] = entry
+
+    def _reorder(self, id_: str, before: Entry | None, after: Entry | None) -> None:
+        was = None if before is None else (text(before.element, "index"), id_)
+        now = None if after is None else (text(after.element, "index"), id_)
+        if self._order_is_stale or was == now:
+            return
+        if was is not None:
+            del self._order[bisect_left(self._order, was)]
+        if now is not None:
+            insort(self._order, now)
 
     def _apply_file(self, row: str, value: Value) -> None:
         if value is None:
@@ -173,6 +209,36 @@ class CanvasState:
         self._ids_by_row[row] = text(file, "id")
         self.files[text(file, "id")] = file
 
+    def _apply_piece(self, row: str, value: Value) -> None:
+        """Pieces come and are loaded in their order, and go from the last."""
+        if value is None:
+            id_ = self._ids_by_row.pop(row, "")
+            if len(self.pieces[id_]) > 1:
+                self.pieces[id_].pop()
+            else:
+                del self.pieces[id_]
+            return
+        piece = _record(value)
+        self._ids_by_row[row] = text(piece, "id")
+        self.pieces.setdefault(text(piece, "id"), []).append(text(piece, "text"))
+
+    def _apply_arrival(self, row: str, value: Value) -> None:
+        if row != ARRIVING:
+            if self.arriving is not None:
+                self.arriving.apply(row, value)
+        elif value is None:
+            self.arriving = None
+        elif self.arriving is None:
+            self.arriving = Arriving(Facts.from_record(_record(value)))
+        else:
+            self.arriving.facts = Facts.from_record(_record(value))
+
+
+def _sorted(places: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """In runs that are then merged step by step: one sort of a large scene would hold the interpreter for 30 ms."""
+    runs = [sorted(places[at : at + _RUN]) for at in range(0, len(places), _RUN)]
+    return list(heapq.merge(*runs))
+
 
 def element_row(id_: str) -> str:
     return ELEMENT + _key(id_)
@@ -180,6 +246,11 @@ def element_row(id_: str) -> str:
 
 def file_row(id_: str) -> str:
     return FILE + _key(id_)
+
+
+def piece_row(id_: str, number: int) -> str:
+    """Rows sort as pieces do."""
+    return f"{PIECE}{_key(id_)}/{number:06d}"
 
 
 def role_row(agent_id: str) -> str:

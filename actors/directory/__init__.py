@@ -11,6 +11,7 @@ from typing import Final
 
 from actors.decision import RowEffect, Rules, Verb
 from actors.directory import agents, workspaces
+from actors.directory.invariants import problems
 from actors.directory.state import DirectoryState, apply
 
 
@@ -30,6 +31,9 @@ class DirectoryRules(Rules[DirectoryState]):
 
     def apply(self, state: DirectoryState, effect: RowEffect) -> None:
         apply(state, effect)
+
+    def problems(self, state: DirectoryState) -> list[str]:
+        return problems(state)
 
 
 _TABLE: Final = workspaces.VERBS | agents.VERBS

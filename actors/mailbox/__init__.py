@@ -11,6 +11,7 @@ from typing import Final
 
 from actors.decision import RowEffect, Rules, Verb
 from actors.mailbox import closing, inbox, sending
+from actors.mailbox.invariants import problems
 from actors.mailbox.state import MailboxState, apply
 
 
@@ -30,6 +31,9 @@ class MailboxRules(Rules[MailboxState]):
 
     def apply(self, state: MailboxState, effect: RowEffect) -> None:
         apply(state, effect)
+
+    def problems(self, state: MailboxState) -> list[str]:
+        return problems(state)
 
 
 _TABLE: Final = sending.VERBS | inbox.VERBS | closing.VERBS

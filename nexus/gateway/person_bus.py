@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from typing import Annotated, Final, TypeAlias, cast
 
 from pydantic import Field
@@ -29,6 +28,7 @@ from bus.limits import (
 )
 from bus.value import Record, Value, records
 from nexus.gateway.person_owners import Owners, VerbRefused, text
+from nexus.gateway.person_upkeep import Emit
 from tools.base import Model
 from tools.errors import Code, Refusal
 
@@ -41,7 +41,6 @@ _NO_RECORD: Final = Refusal(
 _RECORD: Final = re.compile(r"(\d{1,4}):(\d{1,18})\Z")
 
 Text = Annotated[str, Field(min_length=1, max_length=512)]
-Emit: TypeAlias = Callable[[Record], Awaitable[None]]
 EventOrder: TypeAlias = tuple[int, int, int, int]
 
 

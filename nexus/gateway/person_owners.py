@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
+
+from pydantic import ValidationError
 
 from bus import address
 from bus.address import DIRECTORY, Address
@@ -14,7 +16,10 @@ from bus.clock import Clock
 from bus.limits import call_deadline_ms_default, page_items_max, person_reads_at_once_max
 from bus.value import Record, Value, records
 from nexus.gateway.naming import Named, resolve
-from tools.errors import Code, Refusal, unavailable
+from tools.base import Model
+from tools.errors import Code, Refusal, invalid_arguments, unavailable
+
+Arguments = TypeVar("Arguments", bound=Model)
 
 _UNKNOWN_OUTCOME: Final = Refusal(
     Code.OUTCOME_UNKNOWN,
@@ -146,6 +151,25 @@ def chosen(resolved: Named | Refusal) -> Named:
     if isinstance(resolved, Refusal):
         raise VerbRefused.by(resolved)
     return resolved
+
+
+def checked_arguments(model: type[Arguments], raw: Record) -> Arguments:
+    """The parsed arguments. Raises VerbRefused with the path of each bad field."""
+    try:
+        return model.model_validate(raw)
+    except ValidationError as bad:
+        problems = {
+            ".".join(map(str, error["loc"])): error["msg"].removeprefix("Value error, ")
+            for error in bad.errors(include_input=False)
+        }
+        raise VerbRefused.by(invalid_arguments(problems)) from None
+
+
+def must_be_applied(answer: Record) -> None:
+    """A canvas owner says no by outcome, not by error (common 6.1); to the person both are refusals."""
+    if answer.get("outcome", "applied") != "applied":
+        message = text(answer, "message") or "The canvas did not take it."
+        raise VerbRefused({"code": text(answer, "code") or Code.WRONG_STATE.value, "message": message})
 
 
 def text(record: Record, field: str) -> str:

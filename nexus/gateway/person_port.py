@@ -6,7 +6,8 @@ ends leaves the socket file where it is: that is why connections are accepted he
 which removes the file of a Unix socket when it closes (Python 3.13 and later).
 
 A request is `{"verb": ..., "arguments": {...}}`; the answer `{"ok": {...}}` or `{"error": {"code", "message", ...}}`. A
-following verb answers `{"event": {...}}` lines until the peer leaves.
+following verb answers `{"event": {...}}` lines until the peer leaves. Whole scenes go in and out over several lines of
+one connection (person_scenes.py).
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from typing import Final
 
 import orjson
 import structlog
-from pydantic import ValidationError
 
 from bus.client import Caller
 from bus.clock import Clock
@@ -30,12 +30,11 @@ from bus.limits import (
     person_request_bytes_max,
     person_request_depth_max,
     person_request_ms_max,
-    person_request_on_loop_bytes_max,
 )
 from bus.value import Record
-from nexus.gateway import person_bus
 from nexus.gateway.person_owners import Owners, VerbRefused
-from nexus.gateway.person_verbs import VERBS
+from nexus.gateway.person_scenes import CONVERSATIONS, Talk
+from nexus.gateway.person_verbs import STREAMS, VERBS, Stream
 from nexus.peer import peer_user_id
 from tools.errors import Code, Refusal
 
@@ -91,13 +90,14 @@ class PersonPort:
         try:
             if not is_own:
                 raise VerbRefused.by(_ANOTHER_USER)
-            verb, arguments = await _request(reader)
-            if verb == "bus.tail" and arguments.get("follow") is True:
-                await self._follow(reader, writer, arguments)
-                return
-            if verb not in VERBS:
-                raise VerbRefused.by(_UNKNOWN_VERB)
-            answer: Record = {"ok": await VERBS[verb](self._owners, arguments)}
+            verb, arguments = _request(await _line(reader))
+            if verb in STREAMS and not (verb in VERBS and arguments.get("follow") is not True):
+                ended = await self._stream(reader, writer, STREAMS[verb], arguments)
+                if ended is None:
+                    return
+                answer: Record = {"ok": ended}
+            else:
+                answer = {"ok": await self._run(verb, arguments, _talk(reader, writer))}
         except VerbRefused as refused:
             answer = {"error": refused.error}
         except ConnectionError:
@@ -105,6 +105,13 @@ class PersonPort:
         except Exception as defect:  # noqa: BLE001 - the border of the process: the log gets it, the peer an incident
             answer = {"error": self._incident(defect)}
         await _send(writer, answer)
+
+    async def _run(self, verb: str, arguments: Record, talk: Talk) -> Record:
+        if verb in CONVERSATIONS:
+            return await CONVERSATIONS[verb](self._owners, arguments, talk)
+        if verb in VERBS:
+            return await VERBS[verb](self._owners, arguments)
+        raise VerbRefused.by(_UNKNOWN_VERB)
 
     def _incident(self, defect: Exception) -> Record:
         incident = self._owners.clock.new_id()
@@ -114,26 +121,23 @@ class PersonPort:
         text = "Something went wrong inside NEXUS; its log has the details."
         return Refusal(Code.INTERNAL, text, details={"incidentId": incident}).to_record()
 
-    async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arguments: Record) -> None:
-        """Stream until the verb ends or the peer leaves, whichever is first."""
-        try:
-            asked = person_bus.Tail.model_validate(arguments)
-        except ValidationError:
-            raise VerbRefused.by(_NOT_A_REQUEST) from None
+    async def _stream(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, run: Stream, arguments: Record
+    ) -> Record | None:
+        """Emit until the verb ends, which is answered, or the peer leaves: None."""
 
         async def emit(event: Record) -> None:
             await _send(writer, {"event": event})
 
-        following = asyncio.ensure_future(person_bus.follow(self._owners, asked, emit))
+        running = asyncio.ensure_future(run(self._owners, arguments, emit))
         leaving = asyncio.ensure_future(reader.read(1))
         try:
-            await asyncio.wait((following, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if following.done():
-                following.result()
+            await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
+            return running.result() if running.done() else None
         finally:
-            for one in (following, leaving):
+            for one in (running, leaving):
                 one.cancel()
-            await asyncio.gather(following, leaving, return_exceptions=True)
+            await asyncio.gather(running, leaving, return_exceptions=True)
 
 
 class PersonServer:
@@ -167,32 +171,47 @@ class PersonServer:
             conversation.add_done_callback(self._conversations.discard)
 
 
-async def _request(reader: asyncio.StreamReader) -> tuple[str, Record]:
-    """The one line as verb and arguments. Raises VerbRefused."""
+def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Talk:
+    async def next_line() -> Record:
+        return _record(await _line(reader))
+
+    async def emit(event: Record) -> None:
+        await _send(writer, {"event": event})
+
+    return Talk(next_line, emit)
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    """One line. Raises VerbRefused."""
     try:
         line = await asyncio.wait_for(reader.readline(), person_request_ms_max / 1000)
     except ValueError:  # what asyncio raises when the limit is passed before the line ends
         raise VerbRefused.by(_TOO_LARGE) from None
     except TimeoutError:
         raise VerbRefused.by(_TOO_SLOW) from None
-    if len(line) > person_request_on_loop_bytes_max:
-        return await asyncio.to_thread(_parsed, line)
-    return _parsed(line)
+    return line
 
 
-def _parsed(line: bytes) -> tuple[str, Record]:
-    try:
-        request = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        raise VerbRefused.by(_NOT_A_REQUEST) from None
-    if not isinstance(request, dict):
-        raise VerbRefused.by(_NOT_A_REQUEST)
+def _request(line: bytes) -> tuple[str, Record]:
+    """The first line as verb and arguments. Raises VerbRefused."""
+    request = _record(line)
     verb, arguments = request.get("verb"), request.get("arguments", {})
     if not isinstance(verb, str) or not isinstance(arguments, dict):
         raise VerbRefused.by(_NOT_A_REQUEST)
-    if _is_deeper_than(request, person_request_depth_max):
-        raise VerbRefused.by(_TOO_DEEP)
     return verb, arguments
+
+
+def _record(line: bytes) -> Record:
+    """Parsed on the loop's thread: a line is short, and a parser holds the interpreter wherever it runs."""
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise VerbRefused.by(_NOT_A_REQUEST) from None
+    if not isinstance(record, dict):
+        raise VerbRefused.by(_NOT_A_REQUEST)
+    if _is_deeper_than(record, person_request_depth_max):
+        raise VerbRefused.by(_TOO_DEEP)
+    return record
 
 
 def _is_deeper_than(value: object, levels: int) -> bool:

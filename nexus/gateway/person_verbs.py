@@ -2,7 +2,7 @@
 
 Each function takes checked arguments, speaks to owners with the person's link and answers a record or raises
 `VerbRefused`. Nothing is kept between requests. Tokens are made here, shown in one answer and kept nowhere: owners get
-only the SHA-256 of the secret (common 2.1).
+only the SHA-256 of the secret (common 2.1). Verbs that carry whole scenes are in person_scenes.py.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar, cast
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from bus import address
 from bus.address import DIRECTORY
-from bus.limits import name_characters_max, path_characters_max, scene_deadline_ms
+from bus.limits import name_characters_max, path_characters_max
 from bus.value import Record, Value
 from nexus import __version__
-from nexus.gateway import person_bus
+from nexus.gateway import person_backup, person_bus, person_log, person_upkeep
 from nexus.gateway.naming import resolve
-from nexus.gateway.person_owners import Owners, VerbRefused, chosen, text
+from nexus.gateway.person_owners import Owners, VerbRefused, checked_arguments, chosen, text
+from nexus.gateway.person_upkeep import Emit
 from tools.base import Model, Name
-from tools.errors import Code, Refusal, invalid_arguments
-from tools.fence import plain_name
+from tools.errors import Code, Refusal
 
 _SECRET_BYTES: Final = 32
 
@@ -32,6 +32,7 @@ Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
 """An id or a name as the person typed it."""
 
 Run: TypeAlias = Callable[[Owners, Record], Awaitable[Record]]
+Stream: TypeAlias = Callable[[Owners, Record, Emit], Awaitable[Record | None]]
 Arguments = TypeVar("Arguments", bound=Model)
 
 
@@ -62,12 +63,6 @@ class AgentAdd(Model):
 class AgentNamed(Model):
     agent: Typed
     workspace: Typed | None = None
-
-
-class CanvasImport(Model):
-    workspace: Typed
-    title: Name
-    scene: dict[str, object]
 
 
 class CanvasNamed(Model):
@@ -160,24 +155,6 @@ async def agent_remove(owners: Owners, asked: AgentNamed) -> Record:
     return {"agentId": meant.id, "name": meant.name}
 
 
-async def canvas_import(owners: Owners, asked: CanvasImport) -> Record:
-    meant = (await owners.directory()).workspace(asked.workspace)
-    canvas_id = owners.clock.new_id()
-    title = plain_name(asked.title)
-    body: Record = {"title": title, "scene": cast(Record, asked.scene)}
-    to = address.canvas(meant.id, canvas_id)
-    answer = await owners.ask(to, "canvas_import", body, within_ms=scene_deadline_ms)
-    _must_be_applied(answer)
-    return {**answer, "canvasId": canvas_id, "workspaceId": meant.id, "title": title}
-
-
-async def canvas_export(owners: Owners, asked: CanvasNamed) -> Record:
-    entry = await owners.canvas(asked.canvas, asked.workspace)
-    to = address.canvas(text(entry, "workspaceId"), text(entry, "canvasId"))
-    answer = await owners.read(to, "canvas_export", {}, within_ms=scene_deadline_ms)
-    return {"canvasId": entry["canvasId"], "title": entry.get("title"), "scene": answer.get("scene", answer)}
-
-
 async def canvas_grant(owners: Owners, asked: CanvasGrant) -> Record:
     entry = await owners.canvas(asked.canvas, asked.workspace)
     workspace_id = text(entry, "workspaceId")
@@ -237,28 +214,20 @@ def _new_token(agent_id: str) -> tuple[str, bytes]:
     return f"nx_{agent_id}_{secret}", hashlib.sha256(secret.encode()).digest()
 
 
-def _must_be_applied(answer: Record) -> None:
-    """A canvas owner says no by outcome, not by error (common 6.1); to the person both are refusals."""
-    if answer.get("outcome", "applied") != "applied":
-        message = text(answer, "message") or "The canvas did not take it."
-        raise VerbRefused({"code": text(answer, "code") or Code.WRONG_STATE.value, "message": message})
-
-
 def _checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Awaitable[Record]]) -> Run:
     """`run` on the parsed arguments; bad ones are refused with the path of each bad field."""
 
     async def checked(owners: Owners, raw: Record) -> Record:
-        try:
-            parsed = arguments.model_validate(raw)
-        except ValidationError as bad:
-            problems = {
-                ".".join(map(str, error["loc"])): error["msg"].removeprefix("Value error, ")
-                for error in bad.errors(include_input=False)
-            }
-            raise VerbRefused.by(invalid_arguments(problems)) from None
-        return await run(owners, parsed)
+        return await run(owners, checked_arguments(arguments, raw))
 
     return checked
+
+
+def _streamed(arguments: type[Arguments], run: Callable[[Owners, Arguments, Emit], Awaitable[Record | None]]) -> Stream:
+    async def streamed(owners: Owners, raw: Record, emit: Emit) -> Record | None:
+        return await run(owners, checked_arguments(arguments, raw), emit)
+
+    return streamed
 
 
 VERBS: Final[Mapping[str, Run]] = {
@@ -270,14 +239,26 @@ VERBS: Final[Mapping[str, Run]] = {
     "agent.list": _checked(InWorkspace, agent_list),
     "agent.token": _checked(AgentNamed, agent_token),
     "agent.remove": _checked(AgentNamed, agent_remove),
-    "canvas.import": _checked(CanvasImport, canvas_import),
-    "canvas.export": _checked(CanvasNamed, canvas_export),
     "canvas.grant": _checked(CanvasGrant, canvas_grant),
     "canvas.list": _checked(InWorkspace, canvas_list),
     "canvas.show": _checked(CanvasNamed, canvas_show),
+    "backup": _checked(person_backup.Backup, person_backup.backup),
     "bus.ls": _checked(person_bus.Ls, person_bus.ls),
     "bus.info": _checked(person_bus.Info, person_bus.info),
     "bus.peek": _checked(person_bus.Peek, person_bus.peek),
     "bus.tail": _checked(person_bus.Tail, person_bus.tail),
     "bus.get": _checked(person_bus.Get, person_bus.get),
+    "bus.pending": _checked(person_upkeep.Pending, person_upkeep.pending),
+    "bus.dead.ls": _checked(person_upkeep.DeadList, person_upkeep.dead_list),
+    "bus.dead.retry": _checked(person_upkeep.OneLetter, person_upkeep.dead_retry),
+    "bus.dead.drop": _checked(person_upkeep.OneLetter, person_upkeep.dead_drop),
+    "bus.trace": _checked(person_log.Trace, person_log.trace),
+    "bus.top": _checked(person_upkeep.Top, person_upkeep.top),
 }
+
+STREAMS: Final[Mapping[str, Stream]] = {
+    "bus.tail": _streamed(person_bus.Tail, person_bus.follow),
+    "bus.doctor": _streamed(person_upkeep.Doctor, person_upkeep.doctor),
+    "bus.export": _streamed(person_log.Export, person_log.export),
+}
+"""Verbs that answer `{"event": ...}` lines; at its end one that ends answers `{"ok": ...}`."""

@@ -16,7 +16,7 @@ from bus.envelope import Reply
 from bus.identifier import milliseconds_of
 from bus.limits import answers_kept_ms, message_attempts_max
 from bus.retention import Retention
-from bus.store import answer_key, journal_key, state_key
+from bus.store import answer_key, fact_key, journal_key, state_key
 from bus.store_memory import MemoryStore
 from bus.value import Value
 from tests.support.counter import CounterRules, FollowerRules
@@ -278,5 +278,34 @@ def test_a_repeat_that_comes_after_its_deadline_still_hears_what_was_answered() 
         never = await late(clock.new_id())
         assert never.error is not None
         assert never.error["code"] == "unavailable"
+
+    run(body)
+
+
+def test_a_damaged_floor_an_outbox_row_or_an_answer_does_not_keep_a_host_from_starting() -> None:
+    async def body() -> None:
+        clock = ManualClock()
+        hosts = Hosts(2, clock=clock)
+        far = next(a for n in range(99) if (a := Address("counter", "-", f"n{n}")).shard(2) != ONE.shard(2))
+        hosts.running[far.shard(2)].close_links()
+        for _ in range(3):
+            await hosts.ok(ONE, "tell", {"to": str(far)})
+        answered = clock.new_id()
+        await hosts.ok(ONE, "add", call_id=answered)
+        store = hosts.stores[ONE.shard(2)]
+        damaged = [store.scan(b"o")[1][0], fact_key("answers"), answer_key(answered)]
+        for key in damaged:
+            value = store.get(key)
+            assert value is not None
+            store.commit([(key, value[:-1] + bytes([value[-1] ^ 1]))])
+        hosts.restart(far.shard(2))
+        hosts.restart(ONE.shard(2))
+        await until(lambda: len(store.scan(b"o")) == 1)
+        assert await total(hosts, far) == 2
+        assert await total(hosts) == 1
+        reply = await hosts.ask(ONE, "add", call_id=answered)
+        assert reply.error is not None
+        assert reply.error["code"] == "outcome_unknown"
+        assert await hosts.ok(ONE, "add") == {"total": 2}
 
     run(body)

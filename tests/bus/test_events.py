@@ -14,6 +14,7 @@ def _strings(folder: str) -> set[str]:
     return {
         node.value
         for path in (ROOT / folder).rglob("*.py")
+        if path != ROOT / "bus" / "events.py"
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
@@ -36,4 +37,4 @@ def test_every_event_that_is_written_is_in_the_catalogue() -> None:
 
 def test_every_event_of_the_catalogue_can_happen() -> None:
     built = {f"thread.{word}" for word in _strings("actors/mailbox")}
-    assert CATALOGUE.keys() - _strings("actors") - built == set()
+    assert CATALOGUE.keys() - _strings("actors") - _strings("bus") - _strings("nexus") - built == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from bus.address import Address
 from bus.codec import unpack_row
 from bus.envelope import Mark
-from bus.journal import Commit, GroupWriter, Handled, Outgoing, ThreadJournal, mark_from, parcel_of, parcel_row
+from bus.journal import Commit, GroupWriter, Handled, InlineJournal, Outgoing, ThreadJournal
+from bus.parcels import mark_from, parcel_of, parcel_row
 from bus.store import StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_prefix
 from bus.store_memory import MemoryStore
 
@@ -168,3 +170,44 @@ def test_the_writer_thread_stores_in_the_order_of_submission_and_flush_waits_for
 def test_a_row_that_is_no_mark_is_refused(row: object) -> None:
     with pytest.raises(ValueError):
         mark_from(row)  # type: ignore[arg-type]
+
+
+def test_a_held_writer_has_stored_what_came_before_and_stores_the_rest_after_it_is_released() -> None:
+    rig = Rig()
+    journal = ThreadJournal(rig.writer)
+    reached = threading.Event()
+    journal.submit(rig.commit("before"))
+    hold = journal.hold(reached.set)
+    journal.submit(rig.commit("after"))
+    assert reached.wait(10)
+    assert rig.store.scan(b"x") == [(b"xbefore", b"1")]
+    assert hold.release() is not None
+    journal.flush()
+    assert [key for key, _ in rig.store.scan(b"x")] == [b"xafter", b"xbefore"]
+    journal.close()
+
+
+def test_a_writer_that_is_not_released_goes_on_by_itself_and_the_holder_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bus.hold.backup_hold_ms_max", 10)
+    rig = Rig()
+    journal = ThreadJournal(rig.writer)
+    hold = journal.hold(lambda: None)
+    journal.submit(rig.commit("after"))
+    journal.flush()
+    assert rig.told == ["after stored"]
+    assert hold.release() is None
+    journal.close()
+
+
+def test_an_inline_journal_keeps_back_what_is_submitted_while_it_is_held() -> None:
+    rig = Rig()
+    journal = InlineJournal(rig.writer)
+    hold = journal.hold(lambda: rig.told.append("held"))
+    journal.submit(rig.commit("one"))
+    assert journal.waiting == 1
+    assert rig.told == ["held"]
+    assert hold.release() == 0
+    assert hold.release() is None
+    assert rig.told == ["held", "one stored"]

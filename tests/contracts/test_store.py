@@ -134,3 +134,18 @@ def test_files_of_a_shard_are_for_their_owner_only(tmp_path: Path) -> None:
     modes = {path.name: path.stat().st_mode & 0o077 for path in (tmp_path / "s").iterdir()}
     assert modes == dict.fromkeys(modes, 0)
     assert (tmp_path / "s").stat().st_mode & 0o077 == 0
+
+
+def test_a_snapshots_copy_holds_what_was_there_when_it_was_taken(make: Make, tmp_path: Path) -> None:
+    store = make()
+    store.commit([(b"xa", b"1"), (b"xb", b"2" * 5_000)])
+    snapshot = store.snapshot()
+    store.commit([(b"xa", b"changed"), (b"xb", None), (b"xc", b"3")])
+    snapshot.copy_to(tmp_path / "copy")
+    with pytest.raises(FileExistsError):
+        snapshot.copy_to(tmp_path / "copy")
+    snapshot.close()
+    copy = LmdbStore(tmp_path / "copy")
+    assert copy.scan(b"x") == [(b"xa", b"1"), (b"xb", b"2" * 5_000)]
+    copy.close()
+    assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o700

@@ -27,7 +27,6 @@ PARTLY_BUILT = {
     "canvas 3.1": "no proposals and no locks",
     "canvas 3.2": "no rebase",
     "canvas 4.3": "measured with a width table, not with font metrics",
-    "canvas 4.5": "scenes of at most 24 MiB in all",
     "canvas 2": "connect, lock, approve, reject, visualize and delete come later",
     "canvas 4.6": "revisions are kept; nothing shows or reverts to them yet",
     "canvas 5": "regions are found by a scan, not by an index",

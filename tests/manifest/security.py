@@ -39,5 +39,5 @@ PARTLY_BUILT = {
     "security 2.15": "console and attach do not exist yet",
     "security 2.16": "sessions, launches and runs do not exist yet; children are held",
     "security 2.19": "pictures, archives and secret rules do not exist yet",
-    "security 2.23": "shares per agent and backups do not exist yet; file modes are held",
+    "security 2.23": "shares per agent do not exist yet; file modes, backups and restoring are held",
 }

@@ -15,12 +15,14 @@ import typer
 from typer.testing import CliRunner, Result
 
 from bus.events import CATALOGUE
-from bus.value import Record
+from bus.value import Record, Value
 from nexus import asking, bus_cli, exit_codes, person_cli
 from nexus.config import HomeMissing, HomeRefused
+from nexus.gateway.person_scenes import CONVERSATIONS
 from nexus.gateway.person_verbs import VERBS
 from nexus.person_client import NOT_RUNNING_TEXT
 from tests.nexus.test_person_port import LISTS
+from tests.nexus.test_person_scenes import exported, importing
 from tests.support.person_port import RunningPort, running_port
 from tests.support.scripted_caller import Script
 from tools.errors import Code, Refusal
@@ -184,11 +186,11 @@ def test_a_file_is_imported_under_its_name_with_numbers_that_are_not_finite_as_n
     """canvas 3.1, 4.5"""
     left_out: Record = {"position": 0, "id": HOSTILE, "why": "x is not a number"}
     answer: Record = {"outcome": "applied", "revision": 1, "leftOutCount": 1, "leftOut": [left_out]}
-    with commands(monkeypatch, {**LISTS, ("canvas", "canvas_import"): answer}) as (run, port):
+    with commands(monkeypatch, {**LISTS, **importing(answer)}) as (run, port):
         printed = run.json("canvas", "import", str(scene_file), "--workspace", "Site")
-        (body,) = port.caller.bodies("canvas_import")
-        assert body["title"] == "plan"
-        assert body["scene"] == {"type": "excalidraw", "elements": [{"id": "e", "x": None}], "files": {}}
+        (begun,), (body,) = port.caller.bodies("import_begin"), port.caller.bodies("import_part")
+        assert (begun["title"], begun["elements"]) == ("plan", 1)
+        assert body == {"importId": "i1", "number": 0, "elements": [{"id": "e", "x": None}]}
         assert printed["canvasId"]
         text = run.nexus("canvas", "import", str(scene_file), "-w", "w1").stdout
         assert "leftOutCount: 1" in text
@@ -199,22 +201,22 @@ def test_a_file_is_imported_under_its_name_with_numbers_that_are_not_finite_as_n
 def test_a_canvas_is_exported_over_an_existing_file_and_to_standard_output(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    scene: Record = {"type": "excalidraw", "elements": [{"id": "e", "text": "夜行\x1b"}], "files": {}}
+    elements: list[Value] = [{"id": "e", "index": "a0", "text": "夜行\x1b"}]
     file = tmp_path / "out.excalidraw"
     file.write_text("before")
     file.chmod(0o640)
-    with commands(monkeypatch, {**LISTS, ("canvas/w1/c1", "canvas_export"): {"scene": scene}}) as (run, _):
+    with commands(monkeypatch, {**LISTS, ("canvas/w1/c1", "canvas_export"): exported(elements)}) as (run, _):
         assert run.json("canvas", "export", "c1", str(file)) == {"canvasId": "c1", "file": str(file), "elements": 1}
-        assert json.loads(file.read_text(encoding="utf-8")) == scene
+        assert json.loads(file.read_text(encoding="utf-8"))["elements"] == elements
         assert file.stat().st_mode & 0o777 == 0o640
         assert [entry.name for entry in tmp_path.iterdir()] == ["out.excalidraw"]
         printed = run.nexus("canvas", "export", "c1", "-").stdout
-        assert json.loads(printed) == scene
+        assert json.loads(printed)["elements"] == elements
         assert "\x1b" not in printed
 
 
 def test_an_export_that_cannot_be_written_is_a_refusal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    script: Script = {**LISTS, ("canvas/w1/c1", "canvas_export"): {"scene": {"elements": []}}}
+    script: Script = {**LISTS, ("canvas/w1/c1", "canvas_export"): exported([])}
     with commands(monkeypatch, script) as (run, _):
         result = run.nexus("canvas", "export", "c1", str(tmp_path / "no" / "such" / "file"))
         assert result.exit_code == exit_codes.REFUSED
@@ -299,7 +301,7 @@ def test_each_command_of_the_person_has_examples_exit_codes_home_and_json(path: 
     assert f"nexus {path[0]} {path[1]}" in shown
     for part in ("Examples:", "Exit codes:", "--home", "--json"):
         assert part in shown
-    assert ".".join(path) in VERBS
+    assert ".".join(path) in {**VERBS, **CONVERSATIONS}
 
 
 @pytest.mark.parametrize("name", ["ls", "info", "peek", "tail", "get"])

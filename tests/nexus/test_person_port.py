@@ -13,6 +13,7 @@ from bus.client import DeadlinePassed
 from bus.limits import json_depth_max, page_items_max
 from bus.value import Record, Value
 from nexus.gateway import person_port
+from nexus.gateway.person_scenes import CONVERSATIONS
 from nexus.gateway.person_verbs import VERBS
 from tests.support.person_port import ask, exchange, refused_code, running_port
 from tests.support.scripted_caller import Script, Sent
@@ -70,7 +71,7 @@ def test_nesting_deeper_than_any_scene_is_refused() -> None:
     for _ in range(json_depth_max + 10):
         deep = [deep]
     with running_port(LISTS) as port:
-        answer = ask(port, "canvas.import", {"workspace": "w1", "title": "t", "scene": {"x": deep}})
+        answer = ask(port, "canvas.import", {"workspace": "w1", "title": "t", "rest": {"x": deep}})
         assert refused_code(answer) == "invalid_arguments"
         assert "nested" in answer["error"]["message"]
 
@@ -203,33 +204,6 @@ def test_agents_are_listed_with_what_their_owners_know() -> None:
         assert [(one["agentId"], one.get("mode")) for one in listed] == [("a2", None), ("b1", "auto")]
 
 
-def test_a_scene_is_imported_as_a_new_canvas_of_the_workspace() -> None:
-    scene: Record = {"type": "excalidraw", "elements": [{"id": "e", "x": 0.5}], "files": {}}
-    with running_port({**LISTS, ("canvas", "canvas_import"): {"outcome": "applied", "revision": 1}}) as port:
-        ok = ask(port, "canvas.import", {"workspace": "Shop", "title": "Plan", "scene": scene})["ok"]
-        made = port.caller.sent[-1]
-        assert str(made.to) == f"canvas/w2/{ok['canvasId']}"
-        assert made.body == {"title": "Plan", "scene": scene}
-        assert ok["revision"] == 1
-
-
-def test_a_rejected_import_is_a_refusal_for_the_person() -> None:
-    rejected: Record = {"outcome": "rejected", "code": "limits", "message": "Too many elements."}
-    with running_port({**LISTS, ("canvas", "canvas_import"): rejected}) as port:
-        answer = ask(port, "canvas.import", {"workspace": "Shop", "title": "Plan", "scene": {}})
-        assert answer["error"] == {"code": "limits", "message": "Too many elements."}
-
-
-def test_a_canvas_is_found_by_title_in_the_workspace_that_decides() -> None:
-    scene: Record = {"elements": []}
-    with running_port({**LISTS, ("canvas/w2/c2", "canvas_export"): {"scene": scene}}) as port:
-        assert [one["id"] for one in ask(port, "canvas.export", {"canvas": "Plan"})["error"]["candidates"]] == [
-            "c1",
-            "c2",
-        ]
-        assert ask(port, "canvas.export", {"canvas": "Plan", "workspace": "w2"})["ok"]["scene"] == scene
-
-
 def test_a_role_is_granted_to_the_agent_of_that_name_in_the_canvass_workspace() -> None:
     with running_port({**LISTS, ("canvas/w2/c2", "canvas_grant"): {}}) as port:
         ok = ask(port, "canvas.grant", {"canvas": "c2", "agent": "Ada", "role": "editor"})["ok"]
@@ -284,7 +258,7 @@ def test_a_peer_that_leaves_early_disturbs_nobody() -> None:
 
 def test_every_verb_of_the_table_refuses_unknown_arguments() -> None:
     with running_port(LISTS) as port:
-        for verb in VERBS:
+        for verb in (*VERBS, *CONVERSATIONS):
             assert refused_code(ask(port, verb, {"surprise": 1})) == "invalid_arguments"
 
 

@@ -52,7 +52,7 @@ def test_a_missing_file_a_folder_and_a_pipe_are_refused_without_waiting(tmp_path
 
 def test_a_file_beyond_the_bound_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """canvas 4.5"""
-    monkeypatch.setattr(scene_file, "import_bytes_max", 10)
+    monkeypatch.setattr(scene_file, "scene_file_bytes_max", 10)
     file = tmp_path / "big.excalidraw"
     file.write_text('{"elements": []}')
     assert "larger than" in _problem(file)

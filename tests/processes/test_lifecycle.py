@@ -60,7 +60,7 @@ def test_detached_start_is_ready_when_it_returns_and_down_leaves_no_process(nexu
 def test_status_shows_address_and_roles(nexus: Nexus) -> None:
     record = nexus.start()
     status = nexus.run("status", "--json").record
-    assert status.keys() == {"url", "home", "processes"}
+    assert status.keys() == {"url", "home", "incarnation", "processes"}
     assert status["url"] == record["url"]
     assert {process["role"] for process in status["processes"]} == {"supervisor", "shard", "gateway"}
     assert record["url"] in nexus.run("status").out

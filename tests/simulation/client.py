@@ -24,6 +24,12 @@ _ATTEMPTS_MAX: Final = 25
 """Enough for every fault that ends; what is damaged for good is given up."""
 
 
+def _fate_of(code: str) -> Fate:
+    if code == "outcome_unknown":
+        return Fate.UNKNOWN
+    return Fate.REFUSED if code in (*_NOTHING_CHANGED, "internal") else Fate.ANSWERED
+
+
 class Client:
     """One client over all its lives. `script` gives what to ask next, or None for nothing now; `checked` is told of
     every reply that comes for a call that waits for one."""
@@ -173,8 +179,9 @@ class Client:
         self._checked(record, envelope)
         if record.fate is Fate.OPEN:
             record.reply, record.heard_us = envelope, self._ground.scheduler.now_us
-            self._settle(record, Fate.REFUSED if code in (*_NOTHING_CHANGED, "internal") else Fate.ANSWERED)
-            if record.fate is Fate.ANSWERED and record.operation.has_effects and self._rng.random() < 0.2:
+            fate = _fate_of(code)
+            self._settle(record, fate)
+            if fate is Fate.ANSWERED and record.operation.has_effects and self._rng.random() < 0.2:
                 self._again_later(record)
 
     def _again_later(self, record: CallRecord) -> None:

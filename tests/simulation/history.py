@@ -32,7 +32,7 @@ Heard: TypeAlias = Callable[["CallRecord"], None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One thing to ask. `agent_id` and `workspace_id` are set for an agent's call; else the link's class is who asks."""
+    """One thing to ask. `agent_id` and `workspace_id` are set for an agent's call; else its link is the caller."""
 
     to: Address
     verb: str

@@ -15,7 +15,9 @@ from typing import Any
 from actors.assembly import RunningHost, Surroundings, start_host
 from actors.decision import Context, Decide, Decision, Message, RowEffect, Rules, Upgrade, Verb
 from actors.host import Place
+from bus.hold import Hold
 from bus.journal import Commit, GroupWriter
+from bus.retention import Retention
 from tests.simulation.scheduler import Kind, Lane, Process, ProcessDied, Scheduler
 from tests.simulation.store import Disk
 from tests.simulation.wire import Network
@@ -58,6 +60,13 @@ class SimulatedJournal:
     def flush(self) -> None:
         if not self.is_idle:
             self._scheduler.wait_until(lambda: self.is_idle)
+
+    def hold(self, held: Callable[[], None]) -> Hold:
+        raise AssertionError("no backup is made in the simulation")
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
 
     def _wake(self) -> None:
         if not self._is_awake and self._queue:
@@ -134,6 +143,7 @@ class Ground:
     network: Network
     sockets: Sequence[Path]
     roster: Mapping[str, Rules[Any]]
+    answers_kept: int | None
     on_start: Callable[[Process], None] = field(default=lambda process: None)
 
 
@@ -170,6 +180,8 @@ class ShardSlot:
         ground, journals = self._ground, list[SimulatedJournal]()
 
         def make_journal(writer: GroupWriter) -> SimulatedJournal:
+            if ground.answers_kept is not None:
+                writer.retention = Retention(writer._store, kept_max=ground.answers_kept)
             journals.append(SimulatedJournal(process, writer))
             return journals[0]
 

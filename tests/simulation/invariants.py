@@ -14,6 +14,7 @@ from actors.owner import TIMER_ROWS
 from bus.address import Address
 from bus.codec import unpack_row, unpack_versioned
 from bus.envelope import Reply
+from bus.retention import Retention
 from bus.store import answer_key, row_of, sequence_of, state_key, state_prefix
 from bus.value import Value
 from tests.simulation.history import CallRecord, Fate, History, Violation
@@ -80,7 +81,8 @@ class Judge(Protocol):
 
 def same_answer(record: CallRecord, reply: Reply, had_effects: Callable[[CallRecord], bool]) -> None:
     """A repeat hears the first answer (common 8.1)."""
-    if record.fate is Fate.ANSWERED and record.ok is not None and had_effects(record):
+    is_forgotten = reply.error is not None and reply.error["code"] == "outcome_unknown"
+    if record.fate is Fate.ANSWERED and record.ok is not None and had_effects(record) and not is_forgotten:
         demand(record.reply == reply, "a repeat hears the first answer", record.describe(), reply)
 
 
@@ -88,6 +90,11 @@ def journals_are_whole(disks: Disks) -> None:
     for disk in disks.disks:
         numbers = [sequence_of(key) for key, _ in disk.content.scan(b"j")]
         demand(numbers == list(range(1, len(numbers) + 1)), "the journal has no gaps", disk.name, numbers)
+
+
+def timers_are_over(disks: Disks) -> None:
+    for disk in disks.disks:
+        demand(disk.content.scan(b"t") == [], "no timer is left behind", disk.name)
 
 
 def outboxes_are_empty(disks: Disks) -> None:
@@ -100,7 +107,10 @@ def answers_are_kept(disks: Disks, history: History, had_effects: Callable[[Call
     for record in history.calls:
         if record.fate is not Fate.ANSWERED or record.ok is None or not had_effects(record):
             continue
-        stored = disks.of(record.operation.to).content.get(answer_key(record.id))
+        disk = disks.of(record.operation.to)
+        stored = disk.content.get(answer_key(record.id))
+        if stored is None and record.id <= Retention(disk.content).floor:
+            continue  # so old that its answer is not kept any more, and a repeat is refused as unknown
         demand(stored is not None, "acknowledged implies present", record.describe())
         assert stored is not None
         demand(unpack_row(stored) == {"ok": record.ok}, "acknowledged implies present", record.describe())
@@ -194,6 +204,11 @@ class LedgerJudge:
         open_ = [row for row in rows if row.startswith("asked/")]
         demand(bool(torn) or not open_, "open calls are answered", str(owner), open_)
         for row, number in rows.items():
+            if row.startswith("set/"):
+                rang = self._number(owner, f"rang/{row.removeprefix('set/')}/{number!r}")
+                demand(rang == 1, "a timer rings once", f"{owner} {row}", number, rang)
+            if row.startswith("rang/"):
+                demand(number == 1, "a timer rings once", f"{owner} {row}", number)
             if row.startswith("gave/"):
                 receiver = Address.parse(row.removeprefix("gave/").replace(".", "/"))
                 got = self._number(receiver, f"got/{_dotted(owner)}")

@@ -8,6 +8,8 @@
 | got/OWNER | the number of the last that arrived from it |
 | wrong/... | a message that came in the wrong order, again or too early: never, if all is well |
 | asked/CALL | a question on its way; the call that asked it is open |
+| set/NAME | how often a timer of that name was set, and for when |
+| rang/NAME/DUE | how often it rang for that time: once, unless it was set anew before |
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from actors.decision import (
     RowEffect,
     Rules,
     Send,
+    SetTimer,
     Verb,
 )
 from bus.address import Address
@@ -111,6 +114,24 @@ def _answered(state: Ledger, message: Message, context: Context) -> Decision:
     return Decision(None, (Answer(call, answer), Delete(f"asked/{call}")))
 
 
+def _alarm(state: Ledger, message: Message, context: Context) -> Decision:
+    name, milliseconds = str(message.body["name"]), message.body["ms"]
+    assert isinstance(milliseconds, int)
+    due_ms = context.now_ms + milliseconds
+    timer = SetTimer(name, due_ms, "ring", {"name": name, "due": due_ms})
+    return Decision({"due": due_ms}, (Put(f"set/{name}", due_ms), _effect(state, context), timer))
+
+
+def _ring(state: Ledger, message: Message, context: Context) -> Decision:
+    name, due_ms = str(message.body["name"]), message.body["due"]
+    assert isinstance(due_ms, int)
+    row = f"rang/{name}/{due_ms}"
+    effects: list[Put | Event] = [Put(row, state.number(row) + 1), Event("test.rang", {"due": due_ms})]
+    if context.now_ms < due_ms or state.number(f"set/{name}") != due_ms:
+        effects.append(Put(f"wrong/ring/{name}/{due_ms}", True))
+    return Decision(None, tuple(effects))
+
+
 def _poison(state: Ledger, message: Message, context: Context) -> Decision:
     """Send something that its receiver cannot decide: it becomes a dead letter and holds nobody up for long."""
     to = Address.parse(str(message.body["to"]))
@@ -145,6 +166,8 @@ class LedgerRules(Rules[Ledger]):
         "ask": Verb(_ask, _ANY),
         "asked": Verb(_asked, _OWNER),
         "answered": Verb(_answered, _OWNER),
+        "alarm": Verb(_alarm, _ANY),
+        "ring": Verb(_ring, frozenset({PrincipalKind.TIMER})),
         "poison": Verb(_poison, _ANY),
         "poisoned": Verb(_fail, _OWNER),
         "fail": Verb(_fail, _ANY),

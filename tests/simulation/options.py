@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 
@@ -48,26 +48,26 @@ class Faults:
     clock_jump_ms_max: int = 60_000
 
 
-_WIRE: Final = {"frame_drop": 0.03, "frame_duplicate": 0.05, "frame_delay": 0.1, "frame_reorder": 0.05}
-_HARD_WIRE: Final = {"frame_drop": 0.15, "frame_duplicate": 0.15, "frame_delay": 0.3, "frame_reorder": 0.2}
-_CRASHES: Final = {"crash_at_event": 0.001, "crash_at_commit": 0.02, "crash_in_recovery": 0.01}
+_WIRE: Final = Faults(frame_drop=0.03, frame_duplicate=0.05, frame_delay=0.1, frame_reorder=0.05)
+_HARD_WIRE: Final = Faults(frame_drop=0.15, frame_duplicate=0.15, frame_delay=0.3, frame_reorder=0.2)
 
 PROFILES: Final[Mapping[str, Faults]] = {
     "calm": Faults(),
-    "wire": Faults(**_WIRE),
-    "hard wire": Faults(**_HARD_WIRE),
+    "wire": _WIRE,
+    "hard wire": _HARD_WIRE,
     "partitions": Faults(partitions=4, frame_delay=0.05),
-    "crashes": Faults(**_CRASHES),
+    "crashes": Faults(crash_at_event=0.001, crash_at_commit=0.02, crash_in_recovery=0.01),
     "crash loops": Faults(crash_at_event=0.0005, crash_at_commit=0.1, crash_in_recovery=0.03, crashes_max=14),
     "commits fail": Faults(disk_full=0.12, slow_disk=0.3),
+    "commits fail often": Faults(disk_full=0.3, slow_disk=0.9, slow_disk_ms_max=100),
     "full disk": Faults(disk_full_periods=3, slow_disk=0.2, crash_at_commit=0.01),
     "broken disk": Faults(disk_broken=0.04, slow_disk=0.2),
     "slow disk": Faults(slow_disk=0.5, slow_disk_ms_max=400, frame_delay=0.1, disk_full=0.03),
     "clock": Faults(clock_jumps=4, crash_at_event=0.001, client_crashes=1),
     "clients": Faults(client_crashes=4, frame_drop=0.02, crash_at_commit=0.01),
     "torn rows": Faults(torn_rows=2, crash_at_event=0.001),
-    "everything": Faults(
-        **_WIRE,
+    "everything": replace(
+        _WIRE,
         crash_at_event=0.0005,
         crash_at_commit=0.01,
         crash_in_recovery=0.01,
@@ -79,8 +79,8 @@ PROFILES: Final[Mapping[str, Faults]] = {
         slow_disk=0.1,
         clock_jumps=2,
     ),
-    "everything hard": Faults(
-        **_HARD_WIRE,
+    "everything hard": replace(
+        _HARD_WIRE,
         crash_at_event=0.001,
         crash_at_commit=0.04,
         crash_in_recovery=0.02,
@@ -107,6 +107,8 @@ class Options:
     clients: int
     calls: int
     """How many calls each client begins."""
+    answers_kept: int | None
+    """How many answers a shard keeps before the oldest go; None for the product's own limit."""
 
     @classmethod
     def of(cls, seed: int, profile: str | None = None, workload: str | None = None) -> Options:
@@ -114,7 +116,8 @@ class Options:
         rng = random.Random(f"{seed}/options")
         names = list(PROFILES)
         profile = profile or names[seed % len(names)]
-        workload = workload or ("product" if rng.random() < 0.35 else "ledger")
+        drawn = "product" if rng.random() < 0.35 else "ledger"
+        workload = workload or drawn
         return cls(
             profile=profile,
             faults=PROFILES[profile],
@@ -122,4 +125,5 @@ class Options:
             workload=workload,
             clients=rng.choice((1, 2, 2, 3)),
             calls=rng.choice((8, 15, 25)),
+            answers_kept=rng.choice((None, None, 6)),
         )

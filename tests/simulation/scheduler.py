@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from bus.identifier import time_ordered_id
+from bus.clock import SystemClock
 
 START_MS: Final = 1_800_000_000_000
 _NESTED_MAX: Final = 4
@@ -174,7 +174,7 @@ class Process:
         self.scheduler = scheduler
         self.is_alive = True
         self.began_us = scheduler.now_us
-        self.clock = ProcessClock(self)
+        self.clock = _clock_of(scheduler)
         self.loop = self.lane(Kind.LOOP)
         self.on_death: list[Callable[[], None]] = []
 
@@ -219,22 +219,10 @@ class Lane:
         return self._scheduler.at(self, self._last_us - now_us, callback)
 
 
-class ProcessClock:
-    """A `bus.clock.Clock` with SystemClock's promise: it follows the wall, but never back while the process lives."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-        self._latest_ms = 0
-        self._made = 0
-
-    def now_ms(self) -> int:
-        scheduler = self._process.scheduler
-        wall_ms = START_MS + scheduler.now_us // 1_000 + scheduler.wall_offset_ms
-        self._latest_ms = max(self._latest_ms, wall_ms)
-        return self._latest_ms
-
-    def not_before(self, milliseconds: int) -> None:
-        self._latest_ms = max(self._latest_ms, milliseconds)
-
-    def new_id(self) -> str:
-        return time_ordered_id(self.now_ms(), self._process.scheduler.random.randbytes(10))
+def _clock_of(scheduler: Scheduler) -> SystemClock:
+    """The product's clock, over the simulated machine's wall and monotonic time."""
+    return SystemClock(
+        wall_ns=lambda: (START_MS + scheduler.wall_offset_ms) * 1_000_000 + scheduler.now_us * 1_000,
+        monotonic_ns=lambda: scheduler.now_us * 1_000,
+        random=scheduler.random.randbytes,
+    )

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bus.codec import CorruptRow, unpack_row
-from bus.journal import mark_from
-from bus.store import StoreBroken, StoreFull, Write
+from bus.parcels import mark_from
+from bus.store import Snapshot, StoreBroken, StoreFull, Write
 from bus.store_memory import MemoryStore
 from tests.simulation.options import Faults
 from tests.simulation.scheduler import Process, ProcessDied, Scheduler
@@ -89,8 +89,14 @@ class AttachedStore:
         self._disk.scheduler.preempt()
         return self._disk.content.scan(prefix, after, limit)
 
+    def count(self, prefix: bytes, limit: int) -> int:
+        return self._disk.content.count(prefix, limit)
+
     def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
         return self._disk.content.last(prefix)
+
+    def snapshot(self) -> Snapshot:
+        return self._disk.content.snapshot()
 
     def close(self) -> None:
         """The disk stays."""

@@ -17,6 +17,7 @@ _WEIGHTS: Final = {
     "glance": 5,
     "give": 28,
     "ask": 9,
+    "alarm": 8,
     "poison": 1,
     "fail": 1,
     "half": 2,
@@ -50,6 +51,8 @@ class LedgerScript:
                 body = {"to": other, "wait": rng.random() < 0.5, "many": rng.choice((1, 1, 2, 4))}
                 if rng.random() < 0.3:
                     body["onward"] = str(rng.choice(self._owners))
+            case "alarm":
+                body = {"name": rng.choice("xy"), "ms": rng.choice((1, 30, 400, 2_000))}
             case "ask" | "poison":
                 body = {"to": other}
         return Operation(to, verb, body, has_effects=verb not in _READS, by_gateway=self._by_gateway)

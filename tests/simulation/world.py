@@ -42,7 +42,7 @@ class World:
         self.roster: Mapping[str, Rules[Any]] = {"ledger": LedgerRules()}
         if options.workload == "product":
             self.roster = product.roster()
-        ground = Ground(scheduler, self.network, sockets, preempted(self.roster, scheduler))
+        ground = Ground(scheduler, self.network, sockets, preempted(self.roster, scheduler), options.answers_kept)
         disks = [Disk(scheduler, options.faults, path.name, self.violations.append) for path in sockets]
         self.disks = Disks(disks)
         self.slots = [ShardSlot(shard, ground, disk) for shard, disk in enumerate(disks)]
@@ -68,10 +68,10 @@ class World:
         scripts: list[Callable[[], Operation | None]] = []
         if self.options.workload == "product":
             home = product.HomeScript()
-            scripts += [home.script(number, random.Random(f"{seed}/work/{number}")) for number in clients]
+            scripts += [home.script(number, random.Random(f"{seed}/script/{number}")) for number in clients]
             return ProductJudge(self.disks), scripts
         owners = ledgers(self.options.shards)
-        scripts += [LedgerScript(owners, random.Random(f"{seed}/work/{number}")) for number in clients]
+        scripts += [LedgerScript(owners, random.Random(f"{seed}/script/{number}")) for number in clients]
         return LedgerJudge(self.disks), scripts
 
     def live(self) -> None:
@@ -105,6 +105,7 @@ class World:
             all(client.is_done and client.process is not None and client.process.is_alive for client in self.clients)
             and all(life is not None and life.journal.is_idle for life in lives)
             and not any(disk.content.scan(b"o", limit=1) for disk in self.disks.disks)
+            and not any(disk.content.scan(b"t", limit=1) for disk in self.disks.disks)
         )
 
     def _settle(self) -> None:
@@ -122,11 +123,13 @@ class World:
         open_calls = [record.describe() for client in self.clients for record in client._open.values()]
         rows = {disk.name: len(disk.content.scan(b"o")) for disk in self.disks.disks}
         down = [slot.name for slot in self.slots if slot.life is None]
-        return f"open {open_calls}, outbox rows {rows}, down {down}"
+        timers = [key for disk in self.disks.disks for key, _ in disk.content.scan(b"t")]
+        return f"open {open_calls}, outbox rows {rows}, timers {timers}, down {down}"
 
     def _judge(self) -> None:
         invariants.journals_are_whole(self.disks)
         invariants.outboxes_are_empty(self.disks)
+        invariants.timers_are_over(self.disks)
         invariants.answers_are_kept(self.disks, self.history, self.judge.had_effects)
         invariants.lives_equal_reloads(self._lives(), self.disks, self.roster)
         self.judge.at_end(self.history)

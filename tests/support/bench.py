@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from actors.decision import (
     Answer,
+    CancelTimer,
     Context,
     Decision,
     Delete,
@@ -16,6 +17,7 @@ from actors.decision import (
     Put,
     Rules,
     Send,
+    SetTimer,
 )
 from bus.address import Address
 from bus.clock import ManualClock
@@ -47,6 +49,7 @@ class OwnerBench(Generic[State]):
         self.sent: list[Send] = []
         self.events: list[Event] = []
         self.answers: list[Answer] = []
+        self.timers: dict[str, SetTimer] = {}
 
     def decide(self, verb: str, body: Record, principal: Principal, call_id: str | None = None) -> Decision:
         """Decide without applying. Fails the test if the principal may not send this verb."""
@@ -75,7 +78,18 @@ class OwnerBench(Generic[State]):
                     self.events.append(effect)
                 case Answer():
                     self.answers.append(effect)
+                case SetTimer():
+                    self.timers[effect.name] = effect
+                case CancelTimer(name):
+                    self.timers.pop(name, None)
+        assert self.rules.problems(self.state) == []
         return decision.reply
+
+    def fire(self, name: str) -> None:
+        """The timer of that name is due."""
+        timer = self.timers.pop(name)
+        self.clock.advance(max(timer.due_ms - self.clock.now_ms(), 0))
+        self.send(timer.verb, timer.body, Principal(PrincipalKind.TIMER, owner=self.address))
 
     def reloaded(self) -> State:
         """The state that a restart would build from the stored rows (in key order, as the store gives them)."""

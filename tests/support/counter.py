@@ -129,6 +129,7 @@ class CounterRules(Rules[Count]):
         "half": Verb(_half, _ANY),
         "refuse": Verb(_refuse, _ANY),
         "odd": Verb(_odd, _ANY),
+        "make_odd": Verb(lambda s, m, c: Decision({}, (Put("odd", True),)), _ANY),
         "alarm": Verb(_set_alarm, _ANY),
         "cancel": Verb(_cancel_alarm, _ANY),
         "rang": Verb(_rang, frozenset({PrincipalKind.TIMER})),
@@ -148,6 +149,9 @@ class CounterRules(Rules[Count]):
                 state.rows[row] = value
             case Delete(row):
                 state.rows.pop(row, None)
+
+    def problems(self, state: Count) -> list[str]:
+        return ["the count is odd on purpose"] if state.rows.get("odd") else []
 
 
 class FollowerRules(CounterRules):

@@ -41,7 +41,9 @@ class Hosts:
         clock: Clock | None = None,
         executor: Executor | None = None,
         make_journal: Callable[[GroupWriter], Journal] = InlineJournal,
+        backups: Path | None = None,
     ) -> None:
+        self._backups = backups
         self.loop = asyncio.get_running_loop()
         self.wire = MemoryWire(self.loop)
         self.clock = clock or ManualClock()
@@ -84,6 +86,7 @@ class Hosts:
             scheduler=self.loop,
             executor=self._executor,
             nonce=self._nonce,
+            backups=self._backups,
         )
         return start_host(around, self._roster, self._make_journal, lambda: self.broken.append(shard))
 

@@ -1,4 +1,4 @@
-"""A kind of owner that keeps who appended what in which order: a test can say what was lost, doubled or turned."""
+"""A kind of owner that keeps who appended what in which order, so a test can say what was lost, doubled or turned."""
 
 from __future__ import annotations
 

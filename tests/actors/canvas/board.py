@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from actors.canvas import RULES
 from actors.canvas.invariants import problems
@@ -11,7 +12,8 @@ from actors.canvas.state import CanvasState
 from actors.decision import Principal
 from bus.address import Address
 from bus.value import Record, Value
-from tests.support.bench import PERSON, OwnerBench, agent
+from tests.support.bench import PERSON, OwnerBench, agent, owner
+from tools.canvas.scene_parts import Joined, announcement_of, parts_of
 from tools.errors import Refusal
 
 SCENES: Final = Path(__file__).parents[2] / "scenes"
@@ -53,6 +55,64 @@ class Board:
         assert isinstance(reply, Refusal), reply
         assert self.bench.rows == before
         return reply
+
+    def begin(self, scene: Record, title: str = "T") -> str:
+        """Announce an import; its id."""
+        begun = self.answer("import_begin", {"title": title, **announcement_of(scene)}, PERSON)
+        return str(begun["importId"])
+
+    def send_part(self, import_id: str, number: int, part: Record) -> Record:
+        reply = self.bench.send("import_part", {"importId": import_id, "number": number, **part}, PERSON)
+        assert isinstance(reply, dict), reply
+        return reply
+
+    def finish(self, import_id: str) -> Record:
+        """Ask for the end and let the canvas go on by itself; what the call is answered."""
+        call_id = self.bench.clock.new_id()
+        reply = self.bench.send("import_finish", {"importId": import_id}, PERSON, call_id)
+        assert reply is None, reply
+        self.go_on()
+        (answer,) = [answer.reply for answer in self.bench.answers if answer.call_id == call_id]
+        assert isinstance(answer, dict), answer
+        assert problems(self.state) == []
+        return answer
+
+    def go_on(self, steps: int | None = None) -> bool:
+        """Deliver what the canvas sent itself, at most so many times; whether nothing is left."""
+        while steps is None or steps > 0:
+            due = [sent for sent in self.bench.sent if sent.to == self.bench.address]
+            if not due:
+                return True
+            self.bench.sent.remove(due[0])
+            self.bench.send(due[0].verb, due[0].body, owner(self.bench.address))
+            steps = None if steps is None else steps - 1
+        return not [sent for sent in self.bench.sent if sent.to == self.bench.address]
+
+    def bring_in(self, scene: Record, title: str = "T") -> Record:
+        """The person's whole import; `rejected` if its announcement or a part was."""
+        begun = self.answer("import_begin", {"title": title, **announcement_of(scene)}, PERSON)
+        if "outcome" in begun:
+            return begun
+        import_id = str(begun["importId"])
+        for number, part in enumerate(parts_of(scene)):
+            reply = self.send_part(import_id, number, part)
+            if "outcome" in reply:
+                self.go_on()
+                return reply
+        return self.finish(import_id)
+
+    def take_out(self, **options: Value) -> Record:
+        """The person's whole export."""
+        joined, rest = Joined(), Record()
+        body: Record = dict(options)
+        while True:
+            reply = self.answer("canvas_export", body, PERSON)
+            if isinstance(reply.get("rest"), dict):
+                rest = cast(Record, reply["rest"])
+            joined.add(cast(Record, reply["part"]))
+            if reply["next"] is None:
+                return joined.scene(rest, with_deleted=options.get("includeDeleted") is True)
+            body = {**options, **cast(Record, reply["next"])}
 
     def write(self, verb: str, principal: Principal = EDITOR, **arguments: Value) -> Record:
         self.bench.clock.advance(1_000)
@@ -96,8 +156,7 @@ def empty_board() -> Board:
 def board_of(scene: str) -> Board:
     """The scene of that name from tests/scenes, imported by the person, with a role for each kind of caller."""
     board = Board()
-    text = (SCENES / f"{scene}.excalidraw").read_text(encoding="utf-8")
-    board.answer("canvas_import", {"title": "Plan", "scene": text}, PERSON)
+    board.bring_in(json.loads((SCENES / f"{scene}.excalidraw").read_text(encoding="utf-8")), "Plan")
     for principal, role in ((EDITOR, "editor"), (VIEWER, "viewer"), (COMMENTER, "commenter")):
         board.answer("canvas_grant", {"agentId": principal.agent_id, "role": role}, PERSON)
     return board

@@ -48,7 +48,7 @@ def test_a_canvas_is_created_once() -> None:
 def test_an_imported_canvas_has_no_roles_until_the_person_grants_them() -> None:
     """canvas 1.1"""
     board = Board()
-    board.answer("canvas_import", {"title": "Plan", "scene": {"elements": []}}, PERSON)
+    board.bring_in({"elements": []})
     assert board.bench.sent[0].body["roles"] == {}
     assert board.refused("canvas_get_state", {"canvasId": "canvas1"}) == NOT_FOUND
 
@@ -78,7 +78,7 @@ def test_a_role_is_granted_only_to_what_can_be_an_agent(agent_id: str) -> None:
     assert refusal.code is Code.INVALID_ARGUMENTS
 
 
-@pytest.mark.parametrize("verb", ["canvas_import", "canvas_export", "canvas_grant"])
+@pytest.mark.parametrize("verb", ["import_begin", "import_part", "import_finish", "canvas_export", "canvas_grant"])
 def test_only_the_person_imports_exports_and_grants(verb: str) -> None:
     """canvas 1.1: no tool grants or changes a role"""
     assert RULES.verbs[verb].callers == {PrincipalKind.PERSON}

@@ -34,3 +34,10 @@ def test_what_comes_after_is_valid_and_greater(last: str) -> None:
     following = fractional.after(last)
     assert following > last
     assert fractional.is_valid(following)
+
+
+def test_nth_is_what_counting_up_comes_to() -> None:
+    """canvas 4.1"""
+    counted = fractional.ascending(5_000)
+    assert [fractional.nth(number) for number in range(5_000)] == counted
+    assert fractional.nth(62 + 62**2) == "c000"

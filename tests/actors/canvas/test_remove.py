@@ -167,11 +167,11 @@ def test_what_an_import_brought_in_deleted_and_broken_comes_back_sound() -> None
     ids: list[Value] = ["box", "one", "two", "three", "in", "line"]
     for order in itertools.permutations(ids):
         board = Board()
-        board.answer("canvas_import", {"title": "T", "scene": {"elements": elements}}, PERSON)
+        board.bring_in({"elements": elements})
         for id_ in order:
             board.applied("restore", PERSON, elementIds=[id_])
         assert board.element("line")["startBinding"] is None
     board = Board()
-    board.answer("canvas_import", {"title": "T", "scene": {"elements": elements}}, PERSON)
+    board.bring_in({"elements": elements})
     board.applied("restore", PERSON, elementIds=ids)
     assert board.lists("box") == ["one", "in"]

@@ -8,23 +8,22 @@ import pytest
 
 from actors.canvas import fractional
 from actors.canvas.scene_import import is_picture
-from bus.limits import elements_per_canvas_max
+from bus.limits import elements_per_canvas_max, scene_rest_bytes_max
 from bus.value import Record, Value
 from tests.actors.canvas.board import SCENES, Board, board_of, rectangle
 from tests.support.bench import PERSON
+from tools.canvas.scene_parts import announcement_of
 from tools.errors import Code, Refusal
 
 
 def _imported(*elements: Value, **rest: Value) -> tuple[Board, Record]:
     board = Board()
     scene: Record = {"type": "excalidraw", "elements": list(elements), **rest}
-    return board, board.answer("canvas_import", {"title": "T", "scene": scene}, PERSON)
+    return board, board.bring_in(scene)
 
 
 def _exported(board: Board, **options: Value) -> Record:
-    scene = board.answer("canvas_export", dict(options), PERSON)["scene"]
-    assert isinstance(scene, dict)
-    return scene
+    return board.take_out(**options)
 
 
 def test_a_complete_scene_comes_out_as_it_went_in() -> None:
@@ -47,7 +46,7 @@ def test_an_export_can_be_imported_and_is_the_same_then() -> None:
     """canvas 4.5"""
     once = _exported(board_of("farm-legacy"))
     board = Board()
-    reply = board.answer("canvas_import", {"title": "T", "scene": once}, PERSON)
+    reply = board.bring_in(once)
     assert (reply["repairedCount"], reply["leftOutCount"]) == (0, 0)
     assert _exported(board) == once
 
@@ -57,7 +56,7 @@ def test_a_file_with_windows_line_ends_no_indexes_and_no_app_state_is_taken_in()
     raw = (SCENES / "farm-legacy.excalidraw").read_bytes()
     assert b"\r\n" in raw and b"index" not in raw and b"appState" not in raw
     board = Board()
-    reply = board.answer("canvas_import", {"title": "Farm", "scene": raw.decode()}, PERSON)
+    reply = board.bring_in(json.loads(raw))
     assert (reply["outcome"], reply["elementCount"], reply["leftOutCount"]) == ("applied", 11, 2)
     assert board.element("barn-name")["text"] == "Barn\nold"
 
@@ -65,7 +64,7 @@ def test_a_file_with_windows_line_ends_no_indexes_and_no_app_state_is_taken_in()
 def test_what_has_no_size_or_no_points_is_left_out_and_reported() -> None:
     """canvas 3.1"""
     text = (SCENES / "farm-legacy.excalidraw").read_text(encoding="utf-8")
-    reply = Board().answer("canvas_import", {"title": "Farm", "scene": text}, PERSON)
+    reply = Board().bring_in(json.loads(text))
     left_out = reply["leftOut"]
     assert isinstance(left_out, list)
     assert [(item["position"], item["id"]) for item in left_out if isinstance(item, dict)] == [
@@ -156,11 +155,11 @@ def test_elements_that_cannot_be_kept_are_left_out(far: Value) -> None:
     assert reply["elementCount"] == 1
 
 
-@pytest.mark.parametrize("scene", ["not json", "[]", "{}", '{"elements": 3}', {}, {"elements": None}])
+@pytest.mark.parametrize("scene", [{}, {"elements": None}, {"elements": 3}, "not json", []])
 def test_what_is_no_scene_is_an_invalid_argument(scene: Value) -> None:
     """canvas 4.5"""
     board = Board()
-    refusal = board.refused("canvas_import", {"title": "T", "scene": scene}, PERSON)
+    refusal = board.refused("canvas_create", {"title": "T", "reason": "r", "fromScene": scene})
     assert refusal.code is Code.INVALID_ARGUMENTS
     assert board.bench.rows == {}
 
@@ -171,7 +170,8 @@ def test_a_scene_that_is_too_large_is_refused_clearly() -> None:
     scene: Record = {"elements": [], "appState": {"pad": "x" * (4 * 1024 * 1024)}}
     refusal = board.refused("canvas_create", {"title": "T", "reason": "r", "fromScene": scene})
     assert refusal.code is Code.TOO_LARGE
-    assert isinstance(board.ask("canvas_import", {"title": "T", "scene": scene}, PERSON), dict)
+    refusal = board.refused("import_begin", {"title": "T", **announcement_of(scene)}, PERSON)
+    assert (refusal.code, refusal.details["limit"]) == (Code.TOO_LARGE, scene_rest_bytes_max)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,8 @@ def test_files_are_rows_of_their_own_and_others_are_left_out() -> None:
     """canvas 4.5"""
     good: Record = {"mimeType": "image/gif", "dataURL": "data:image/gif;base64,R0lGODlhAQABAIAAAA=="}
     board, reply = _imported(rectangle("a"), files={"pic": good, "page": {"dataURL": "data:text/html,<b>"}})
-    assert board.bench.rows["file/pic"] == {**good, "id": "pic"}
+    assert board.bench.rows["file/pic"] == {"mimeType": "image/gif", "id": "pic"}
+    assert board.take_out()["files"] == {"pic": {**good, "id": "pic"}}
     assert reply["leftOut"] == [{"id": "page", "why": "its file is not a png, jpeg, gif, webp or svg picture"}]
     assert board.bench.reloaded() == board.state
 

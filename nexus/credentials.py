@@ -1,0 +1,78 @@
+"""Which tokens a set of shards would accept, told apart by the hashes that agent owners keep.
+
+The one place outside of actors/agent that knows its rows: `head` (name, removed) and `credential/NAME` (hash). Reads
+stores that nobody else has open. tests/nexus/test_restore.py makes the rows with the owner's own rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bus.address import Address
+from bus.codec import CorruptRow, unpack_versioned
+from bus.store import Store, owners, row_of, state_prefix
+from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout
+from bus.value import Record, Value
+
+
+@dataclass(frozen=True, order=True)
+class Credential:
+    """One token of one agent, without the token."""
+
+    agent_id: str
+    agent: str
+    name: str
+    digest: bytes
+
+    def record(self) -> Record:
+        return {"agentId": self.agent_id, "name": self.agent, "credential": self.name}
+
+
+def credentials_in(folders: Iterable[Path]) -> set[Credential] | None:
+    """Every credential that counts in these shards; None if one of them cannot be read."""
+    found: set[Credential] = set()
+    for folder in folders:
+        if not (folder / "data.mdb").exists():
+            continue  # a home that was never started
+        try:
+            store = LmdbStore(folder)
+        except (StoreInUse, UnknownLayout, OSError):
+            return None
+        try:
+            found.update(_credentials(store))
+        except CorruptRow:
+            return None
+        finally:
+            store.close()
+    return found
+
+
+def that_come_back(restored: set[Credential], present: set[Credential] | None) -> list[Credential]:
+    """What the home would accept again and does not now: another hash, or an agent or credential that is gone."""
+    known = {(one.agent_id, one.name, one.digest) for one in present or ()}
+    return sorted(one for one in restored if (one.agent_id, one.name, one.digest) not in known)
+
+
+def _credentials(store: Store) -> Iterable[Credential]:
+    after: Address | None = None
+    while page := list(owners(store, "agent", after, 100)):
+        for agent in page:
+            yield from _of_agent(store, agent)
+        after = page[-1]
+
+
+def _of_agent(store: Store, agent: Address) -> Iterable[Credential]:
+    rows = {row_of(key): unpack_versioned(value)[1] for key, value in store.scan(state_prefix(agent))}
+    head = _record(rows.get("head"))
+    if head.get("removed") is True:
+        return
+    for row, value in rows.items():
+        digest = _record(value).get("hash")
+        if row.startswith("credential/") and isinstance(digest, bytes):
+            yield Credential(agent.id, str(head.get("name", "")), row.removeprefix("credential/"), digest)
+
+
+def _record(value: Value) -> Record:
+    return value if isinstance(value, dict) else {}
