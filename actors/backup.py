@@ -1,4 +1,4 @@
-"""A shard's part in a backup of the whole home (docs/decisions/0006).
+"""A shard's part in a backup of the whole home (docs/decisions/0005).
 
 `backup_hold`: the journal's writer stores what it has and stops; a snapshot is taken. `backup_release`: it goes on. The
 gateway holds every shard before it releases the first, so the snapshots are of one moment. `backup_copy` then writes

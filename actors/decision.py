@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from bus.address import Address
 from bus.identifier import derived_id, derived_number
+from bus.message_record import message_record
 from bus.value import Record, Value
 from tools.errors import Refusal
 
@@ -56,7 +57,7 @@ class Principal:
                 return self.kind.value
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Message:
     """One message to one owner: a tool's name with its arguments, or an internal verb with its facts."""
 
@@ -64,7 +65,7 @@ class Message:
     body: Record
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Context:
     """Everything a decision may know besides the state and the message."""
 
@@ -86,7 +87,7 @@ class Context:
         return derived_number(self.call_id, label)
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Put:
     """Write one row of this owner's state. `row` is at most 300 bytes in UTF-8; `value` is plain data."""
 
@@ -94,12 +95,12 @@ class Put:
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Delete:
     row: str
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Event:
     """Something that happened, for the event log: attributed and dated by the host (common 8.4)."""
 
@@ -108,7 +109,7 @@ class Event:
     data: Record
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Send:
     """A message to another owner, delivered once in effect, in the order of commits (ARCHITECTURE, Outbox)."""
 
@@ -119,7 +120,7 @@ class Send:
     """The reply of this decision waits, bounded, until the receiver has committed the message's effect."""
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Answer:
     """Close a call that an earlier decision left open (by `reply=None`)."""
 
@@ -152,7 +153,7 @@ Effect: TypeAlias = Put | Delete | Event | Send | Answer | SetTimer | CancelTime
 RowEffect: TypeAlias = Put | Delete
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Decision:
     """`reply` None leaves the call open until an `Answer` names it. Refusals normally carry no effects."""
 

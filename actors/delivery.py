@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from actors.decision import Message, Principal
 from bus.journal import Handled
+from bus.message_record import message_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class DueTimer:
     due_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Delivery:
     """One message to one owner. Exactly one of `is_call`, `handled` and `timer` says what it is."""
 

@@ -15,12 +15,12 @@ import structlog
 from actors.commits import CommitBuilder, reply_of
 from actors.decision import Context, Decision, Delete, Message, Put, Verb
 from actors.delivery import Delivery, DueTimer
-from actors.known_calls import KnownCalls
 from actors.owner import Owner
 from bus.clock import Clock
 from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Reply
 from bus.journal import Commit, Journal
+from bus.known_calls import KnownCalls
 from bus.store import Store, answer_key, timer_key
 from bus.value import Record
 from tools.errors import Code, Refusal
@@ -186,7 +186,7 @@ def _apply(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decisi
 
 def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit) -> None:
     commit.released = _settles(owner)
-    commit.failed = _gives_back(owner, delivery, desk)
+    commit.failed = _gives_back(owner, delivery, desk, is_read=not commit.writes_anything)
     commit.timer = delivery.timer
     owner.submitted += 1
     if commit.opened is not None:
@@ -218,13 +218,17 @@ def _settles(owner: Owner[State]) -> Callable[[], None]:
     return released
 
 
-def _gives_back(owner: Owner[State], delivery: Delivery, desk: Desk) -> Callable[[bool], None]:
+def _gives_back(owner: Owner[State], delivery: Delivery, desk: Desk, is_read: bool) -> Callable[[bool], None]:
+    """A read is decided again, before anything else and so from what is on disk: a full disk refuses writes only."""
+
     def failed(is_full: bool) -> None:
         owner.is_spoiled = True
+        if delivery.is_call and is_read:
+            owner.take_again(delivery)  # before it counts as settled, so that the owner is never idle between
         owner.settled += 1
-        if delivery.is_call:
+        if delivery.is_call and not is_read:
             desk.reply(reply_of(delivery.id, _STORAGE_FULL if is_full else _NOT_STORED))
-        else:
+        elif not delivery.is_call:
             desk.failed(delivery, is_defect=False)
 
     return failed

@@ -29,7 +29,6 @@ from actors.delivery import Delivery, DueTimer
 from actors.execute import execute
 from actors.inbound import Inbound
 from actors.inspect import Inspector
-from actors.known_calls import KnownCalls
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
 from actors.principal import StaleStamp, principal_of
@@ -40,6 +39,7 @@ from bus.clock import Clock
 from bus.codec import CorruptRow, Unencodable, unpack_row
 from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Mark, Parcel, Reply
 from bus.journal import Commit, Handled, Journal
+from bus.known_calls import KnownCalls
 from bus.limits import inspection_wait_ms_max, owner_idle_ms, owner_sweep_ms
 from bus.link import Peer
 from bus.parcels import mark_from

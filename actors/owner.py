@@ -75,6 +75,12 @@ class PooledInbox:
         if self.wake is not None:
             self.wake()
 
+    def put_first(self, envelope: Envelope[Delivery]) -> None:
+        """Before everything that waits. Any thread."""
+        self._messages.appendleft(envelope)
+        if self.wake is not None:
+            self.wake()
+
     def get(self) -> Envelope[Delivery]:
         return self._messages.popleft()
 
@@ -136,6 +142,10 @@ class Owner(pykka.Actor, Generic[State]):
 
     def on_receive(self, message: Delivery) -> None:
         self._handle(self, message)
+
+    def take_again(self, delivery: Delivery) -> None:
+        """Handle it before everything that waits: it changes nothing, and what it saw was given back. Any thread."""
+        self.actor_inbox.put_first(Envelope(delivery))
 
     @property
     def has_uncommitted(self) -> bool:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from bus.address import Address
+from bus.message_record import message_record
 from bus.value import Record
 
 
@@ -23,7 +24,7 @@ class LinkClass(StrEnum):
     ENGINE = "engine"
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Call:
     """A request that wants a reply. Repeats carry the same `call_id` and get the same answer."""
 
@@ -37,7 +38,7 @@ class Call:
     """Milliseconds since the epoch after which nobody waits for the reply any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Reply:
     """The one answer to a call: exactly one of `ok` and `error` is set. `error` is a refusal's record."""
 
@@ -54,7 +55,7 @@ class Mark:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Parcel:
     """A message between owners, from the outbox of `source`; resent until its mark is acknowledged."""
 

@@ -1,6 +1,6 @@
 """A stop of a journal's writer: everything before it is on disk, nothing after it is, until it is released.
 
-Used for the moment in which all shards of a home stand still for a backup (docs/decisions/0006). Whoever holds must
+Used for the moment in which all shards of a home stand still for a backup (docs/decisions/0005). Whoever holds must
 release; a writer that is not released goes on by itself after `backup_hold_ms_max`, and the holder is told so.
 """
 

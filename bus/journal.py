@@ -31,6 +31,7 @@ from bus.codec import CorruptRow, pack_row, unpack_row
 from bus.envelope import Mark, Parcel, Reply
 from bus.hold import Hold, InlineHold, ThreadHold
 from bus.limits import commit_batch_max
+from bus.message_record import message_record
 from bus.parcels import parcel_row
 from bus.retention import Retention
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
@@ -39,7 +40,7 @@ from bus.value import Record, Value
 _log = structlog.get_logger("journal")
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Outgoing:
     """A message that leaves with a commit; its mark is given by the commit's sequence."""
 
@@ -52,7 +53,7 @@ class Outgoing:
     """Another than the commit's owner: of a dead letter that is put back."""
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Handled:
     """The parcel that a commit is the effect of: its source, mark and the run of the stream that brought it."""
 

@@ -92,6 +92,7 @@ journal_kept_records: Final = 1_000_000
 journal_trimmed_a_group_max: Final = 64
 known_calls_kept_max: Final = 50_000  # ids in memory, some 5 MB at most
 message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
+disk_full_bytes_max: Final = 1024 * 1024  # free on a disk that did not take a whole write
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511
 store_check_ms_max: Final = 2_000  # reading for `nexus doctor`, which keeps a starting host out meanwhile
@@ -184,6 +185,7 @@ stop_wait_ms_max: Final = 3 * child_stop_grace_ms + 2_000  # each stage may need
 progress_after_ms: Final = 1_000
 look_again_ms: Final = 20
 shards_max: Final = 4
+gc_allocations_between: Final = 50_000  # of a shard host
 pool_threads: Final = 2
 socket_path_bytes_max: Final = 107
 

@@ -15,16 +15,16 @@ Pure: no clock, no wire.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 from bus.limits import link_frames_unheard_max
+from bus.message_record import message_record
 
 
 class TooManyUnheard(Exception):
     """The other end has heard nothing for so long that no more frames are kept: the session is over."""
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Numbered:
     """A frame on its way: `number` counts from 1 in each session and direction."""
 

@@ -20,7 +20,7 @@ from typing import Final
 import lmdb
 
 from bus.codec import CorruptRow, pack_row, unpack_row
-from bus.limits import store_key_bytes_max, store_map_bytes
+from bus.limits import disk_full_bytes_max, store_key_bytes_max, store_map_bytes
 from bus.store import LAYOUT_VERSION, StoreBroken, StoreFull, Write, fact_key
 from bus.value import Value
 
@@ -53,6 +53,7 @@ class LmdbStore:
         except OSError as problem:
             os.close(self._lock)
             raise StoreInUse from problem
+        self._folder = folder
         self._environment = lmdb.open(
             str(folder), map_size=store_map_bytes, mode=0o600, max_readers=_READERS_MAX, max_dbs=0, readahead=False
         )
@@ -83,7 +84,7 @@ class LmdbStore:
                     else:
                         put(key, value)
         except (lmdb.MapFullError, lmdb.DiskError, lmdb.Error, OSError) as problem:
-            raise _blame(problem) from problem
+            raise _blame(problem, self._folder) from problem
 
     def get(self, key: bytes) -> bytes | None:
         with self._environment.begin() as transaction:
@@ -145,7 +146,7 @@ class LmdbSnapshot:
             sync(folder / "data.mdb")
             sync(folder)
         except (lmdb.Error, OSError) as problem:
-            raise _blame(problem) from problem
+            raise _blame(problem, folder) from problem
 
     def close(self) -> None:
         self._transaction.abort()
@@ -179,9 +180,18 @@ def lmdb_key_rest(prefix: bytes) -> int:
     return store_key_bytes_max - len(prefix)
 
 
-def _blame(problem: Exception) -> Exception:
+def _blame(problem: Exception, folder: Path) -> Exception:
     if isinstance(problem, lmdb.MapFullError) or errno.ENOSPC in (getattr(problem, "errno", None), *problem.args):
         return StoreFull()
     if "No space left" in str(problem) or "quota" in str(problem).lower():
         return StoreFull()
+    if os.strerror(errno.EIO) in str(problem) and _is_disk_full(folder):
+        # LMDB says EIO when a disk took only a part of what it wrote, which is how most become full. That was before
+        # the meta page, so nothing changed. After a failed meta page it refuses all further work itself.
+        return StoreFull()
     return StoreBroken()
+
+
+def _is_disk_full(folder: Path) -> bool:
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize < disk_full_bytes_max

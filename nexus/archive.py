@@ -5,7 +5,7 @@ Invariants
 - Read with nothing believed: only the members that the manifest lists, in its order, plain files of the listed size
   and checksum, under names of three forms. A name never becomes a path without having one of those forms, so no
   member leads outside (contract/security.md 2.23).
-- Neither profiles nor the home's key are in it, and tokens were never stored (docs/decisions/0006).
+- Neither profiles nor the home's key are in it, and tokens were never stored (docs/decisions/0005).
 """
 
 from __future__ import annotations

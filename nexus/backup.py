@@ -1,4 +1,4 @@
-"""Making a backup: of a running home through its gateway, of another by opening its shards (docs/decisions/0006).
+"""Making a backup: of a running home through its gateway, of another by opening its shards (docs/decisions/0005).
 
 Copies of the shards come first, under `backups/ID/`, then one file is packed from them and they are removed. What an
 interrupted backup leaves there is removed by the next one, which holds the lock that says that nobody uses it.

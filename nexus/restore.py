@@ -1,4 +1,4 @@
-"""Restoring a backup, into a new home or in place of what a home has (docs/decisions/0006).
+"""Restoring a backup, into a new home or in place of what a home has (docs/decisions/0005).
 
 Order: everything is unpacked and checked beside the shards in use; then one replacement of config.toml makes it the
 home, as its next generation and incarnation. Interrupted before, nothing has changed; after, the old shards are moved

@@ -31,7 +31,13 @@ from bus.wire_zmq import ZmqWire
 from nexus import exit_codes
 from nexus.children import Ended, Ready
 from nexus.config import Home
-from nexus.event_loop import leave_old_objects_alone, let_threads_alternate, nonce, told_to_end
+from nexus.event_loop import (
+    leave_old_objects_alone,
+    leave_startup_objects_alone,
+    let_threads_alternate,
+    nonce,
+    told_to_end,
+)
 from nexus.logs import configure_logs
 
 _EXIT_DISK_BROKE = 74
@@ -93,6 +99,7 @@ async def serve_shard(ground: Ground, rules: Mapping[str, Rules[Any]], ready: Re
         backups=ground.backups,
     )
     running = start_host(around, rules, make_journal, _end_at_once)
+    leave_startup_objects_alone()
     ready()
     await stop
     pool.close()

@@ -3,7 +3,7 @@
     hold every shard -> when all hold, release every shard -> copy each snapshot -> the command packs the copies
 
 Nothing is written on any shard between the last hold and the first release, so the snapshots are of one moment: a
-message is either in its sender's outbox or has its effect, never neither (docs/decisions/0006).
+message is either in its sender's outbox or has its effect, never neither (docs/decisions/0005).
 """
 
 from __future__ import annotations

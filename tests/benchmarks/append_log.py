@@ -2,7 +2,7 @@
 
 LMDB's commit flushes twice, data and then the meta page. Here a group is appended to a file that was filled with zeros
 beforehand (so its size and blocks do not change), flushed once by fdatasync, and put into LMDB without a flush of its
-own; LMDB is synced every `CHECKPOINT_BYTES` of log, after which the log begins anew. docs/decisions/0007 has the
+own; LMDB is synced every `CHECKPOINT_BYTES` of log, after which the log begins anew. docs/decisions/0008 has the
 verdict. Recovery is tried here too: what `recover` gives back after a torn tail is what was acknowledged.
 """
 

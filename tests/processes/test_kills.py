@@ -65,6 +65,7 @@ async def kill(nexus: Nexus, home: Home, name: str) -> None:
         await asyncio.to_thread(nexus.start)
 
 
+@pytest.mark.timeout(300)
 def test_twenty_five_kills_at_random_moments_lose_double_and_turn_nothing(nexus: Nexus) -> None:
     """common 8.1, 8.4"""
     seed = int(os.environ.get("NEXUS_TEST_SEED", random.SystemRandom().randrange(1 << 32)))

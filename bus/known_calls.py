@@ -10,6 +10,7 @@ Any thread.
 from __future__ import annotations
 
 import threading
+from collections import deque
 
 from bus.limits import known_calls_kept_max
 from bus.store import Store
@@ -21,7 +22,8 @@ class KnownCalls:
     def __init__(self, store: Store, kept_max: int = known_calls_kept_max) -> None:
         newest = store.last(b"a")
         self._floor = "" if newest is None else newest[0][1:].decode()
-        self._recent: dict[str, None] = {}
+        self._recent: set[str] = set()
+        self._oldest_first: deque[str] = deque()  # not a dict: finding the first key walks over all removed ones
         self._kept_max = kept_max
         self._lock = threading.Lock()
 
@@ -33,8 +35,11 @@ class KnownCalls:
     def note(self, call_id: str) -> None:
         """Its answer is about to be handed to the journal."""
         with self._lock:
-            self._recent[call_id] = None
+            if call_id in self._recent:
+                return
+            self._recent.add(call_id)
+            self._oldest_first.append(call_id)
             if len(self._recent) > self._kept_max:
-                oldest = next(iter(self._recent))
-                del self._recent[oldest]
+                oldest = self._oldest_first.popleft()
+                self._recent.remove(oldest)
                 self._floor = max(self._floor, oldest)

@@ -1,0 +1,85 @@
+"""A full disk: writes are refused, reads go on, nothing acknowledged is lost, and space brings writes back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from nexus import exit_codes
+from nexus.config import open_home
+from tests.support.ledger import LEDGERS, Books
+from tests.support.ledger_callers import Callers, busy, callers_of
+from tests.support.loop import until
+from tests.support.processes import Nexus, ended_afterwards
+
+pytestmark = pytest.mark.processes
+
+PROGRAM = (sys.executable, "-I", str(Path(__file__).parents[1] / "support" / "ledger_nexus.py"))
+CALLERS = 8
+SMALL, LARGE = "3m", "64m"
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[None]:
+    """A file system of its own on `folder`. Skips the test where that is not permitted."""
+    mount, umount = shutil.which("mount"), shutil.which("umount")
+    if not sys.platform.startswith("linux") or os.geteuid() != 0 or mount is None or umount is None:
+        pytest.skip("a small file system can be mounted by root on Linux only")
+    done = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", f"size={SMALL},mode=0700", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"mounting a tmpfs is not permitted here: {done.stderr.decode().strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run([umount, str(folder)], check=True)
+
+
+def enlarge(folder: Path) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={LARGE}", str(folder)], check=True)
+
+
+def test_a_full_disk_refuses_writes_and_serves_reads_until_there_is_space() -> None:
+    """common 8.1"""
+    with tempfile.TemporaryDirectory(prefix="nx-") as parent:
+        nexus = Nexus(Path(parent) / "h", PROGRAM)
+        nexus.start()
+        assert nexus.run("down").code == exit_codes.OK
+        home = open_home(nexus.home)
+        folder = home.shard_folder(0)
+        with small_disk(folder):
+            with ended_afterwards(nexus):
+                nexus.start()
+                callers = asyncio.run(_fill_and_free(nexus, folder))
+                assert nexus.run("down").code == exit_codes.OK
+            books = Books.read(folder)
+        assert callers.refused["storage_full"] > 0
+        books.check(callers.acknowledged, callers.out_of_turn)
+
+
+async def _fill_and_free(nexus: Nexus, folder: Path) -> Callers:
+    home = open_home(nexus.home)
+    async with callers_of(home, filler=bytes(8 * 1024)) as callers:
+        async with busy(callers, CALLERS):
+            await until(lambda: callers.refused.get("storage_full", 0) > 100, 60.0)
+            stored = 0
+            for ledger in LEDGERS:
+                call_id = callers.clock.new_id()
+                read = await callers.client.call(ledger, "length", {}, call_id=call_id, within_ms=20_000)
+                assert read.ok is not None, read.error
+                assert isinstance(read.ok["entries"], int)
+                stored += read.ok["entries"]
+            assert stored >= len(callers.acknowledged) - CALLERS * 2
+            enlarge(folder)
+            await callers.more(100)
+        return callers
