@@ -105,7 +105,7 @@ def _mover(canvas: str, element: str, revision: int) -> Step:
 
 
 async def read(client: Client) -> None:
-    await client.call("workspace_get", {})
+    await client.call("workspace_current", {})
 
 
 async def empty(client: Client) -> None:
