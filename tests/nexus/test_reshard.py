@@ -17,6 +17,7 @@ import nexus.reshard
 from bus.address import Address
 from bus.clock import ManualClock
 from bus.codec import pack_row
+from bus.layout import RowUpgrade
 from bus.reshard import reshard
 from bus.store import LAYOUT_VERSION, Store, StoreFull, fact_key
 from bus.store_lmdb import LmdbStore, stored_layout
@@ -263,6 +264,10 @@ def test_an_older_layout_is_backed_up_and_brought_up_to_date(home: Home) -> None
     assert len(list((home.kept / "generation-1").iterdir())) == 2
 
 
+SOME_OTHER_STEP: dict[int, RowUpgrade] = {LAYOUT_VERSION + 50: lambda key, value: [(key, value)]}
+"""An upgrade that does not lead from what is stored. Without any, a store is left to its host, which refuses it."""
+
+
 @pytest.mark.parametrize("layout", [LAYOUT_VERSION + 1, "text"])
 def test_a_newer_or_unreadable_layout_is_refused_and_nothing_is_touched(home: Home, layout: int | str) -> None:
     store = LmdbStore(home.shard_folder(0))
@@ -270,13 +275,13 @@ def test_a_newer_or_unreadable_layout_is_refused_and_nothing_is_touched(home: Ho
     store.close()
     assert stored_layout(home.shard_folder(0)) == (layout if isinstance(layout, int) else 0)
     with lock_of(home), pytest.raises(HomeRefused, match="layout"):
-        bring_up_to_date(home, lambda text: None)
+        bring_up_to_date(home, lambda text: None, SOME_OTHER_STEP)
     assert not home.backups.exists()
 
 
 def test_an_older_layout_without_a_way_up_is_refused(home: Home) -> None:
     with pytest.raises(HomeRefused, match="restore a backup"):
-        bring_up_to_date(home, lambda text: None, {}, OLDER + 1)
+        bring_up_to_date(home, lambda text: None, SOME_OTHER_STEP, OLDER + 1)
 
 
 def test_the_present_layout_costs_nothing(home: Home) -> None:
