@@ -169,7 +169,10 @@ def _packed(home: Home, file: Path, folder: Path, answer: Mapping[str, object], 
     # Packed from a copy: the person may change the file between its checksum and its content, and nobody would know
     # before the backup is needed.
     config = folder / CONFIG
-    shutil.copyfile(home.path / CONFIG, config)
+    try:
+        shutil.copyfile(home.path / CONFIG, config)
+    except OSError as problem:
+        raise BackupRefused(f"{CONFIG} cannot be copied: {problem.strerror}.") from None
     blobs = sorted(place for place in home.artifacts.rglob("*") if place.is_file() and not place.is_symlink())
     artifacts = [(f"artifacts/{place.relative_to(home.artifacts).as_posix()}", place) for place in blobs]
     manifest = write_archive(file, manifest, [(CONFIG, config), *copies, *artifacts])

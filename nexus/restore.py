@@ -41,6 +41,8 @@ class Restored:
     """Credentials that are accepted again and were not before."""
     compared: bool
     """Whether the home's former credentials could be read; if not, all are listed."""
+    listed: bool
+    """Whether those of the backup could be read; if not, none is listed."""
 
     def record(self) -> Record:
         """What `nexus restore --json` prints."""
@@ -53,6 +55,7 @@ class Restored:
             "kept": [str(place) for place in self.kept],
             "tokens": [one.record() for one in self.tokens],
             "compared": self.compared,
+            "listed": self.listed,
         }
 
 
@@ -89,7 +92,7 @@ def _in_place(file: Path, home: Home) -> Restored:
         )
         _finish(folders, manifest, incarnation)
         present = credentials_in(home.shard_folder(shard) for shard in range(home.settings.shards))
-        restored = credentials_in(folders) or set()
+        restored = credentials_in(folders)
         _place_artifacts(unpacked / "artifacts", home.artifacts)
         shutil.rmtree(unpacked)
         _keep_config(home)
@@ -101,8 +104,10 @@ def _in_place(file: Path, home: Home) -> Restored:
         raise
     home = switch(home, config)
     kept = tidy(home)
-    tokens = that_come_back(restored, present)
-    return Restored(home, manifest, tuple(kept), tuple(tokens), compared=present is not None)
+    tokens = that_come_back(restored or set(), present)
+    return Restored(
+        home, manifest, tuple(kept), tuple(tokens), compared=present is not None, listed=restored is not None
+    )
 
 
 def _shards_in(folder: Path, unpacked: Path, shards: int) -> list[Path]:
