@@ -17,6 +17,7 @@ from bus.clock import SystemClock
 from bus.codec import pack_row
 from bus.store import LAYOUT_VERSION, StoreBroken, StoreFull, fact_key, journal_key, sequence_of
 from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout
+from bus.stored_time import newest_record_ms
 from bus.value import Record
 from nexus.archive import CONFIG, BackupRefused, Manifest, read_manifest, unpack_archive
 from nexus.backup import lock_of
@@ -130,7 +131,9 @@ def _finish(folders: Sequence[Path], manifest: Manifest, incarnation: int) -> No
                 raise BackupRefused(f"Shard {shard} of the backup does not end where its manifest says.")
             if manifest.layout == LAYOUT_VERSION:
                 data: Record = {"incarnation": incarnation, "backupAt": manifest.atMs}
-                record: Record = {"owner": str(host(shard)), "call": "", "by": "person", "at": SystemClock().now_ms()}
+                # No earlier than what is stored, though the machine's clock was set back: the host begins at this time.
+                at_ms = max(SystemClock().now_ms(), newest_record_ms(store))
+                record: Record = {"owner": str(host(shard)), "call": "", "by": "person", "at": at_ms}
                 told = pack_row({**record, "events": [["home.restored", data]]})
                 store.commit([(journal_key(sequence + 1), told), (fact_key("home-incarnation"), pack_row(incarnation))])
         except StoreFull:

@@ -10,8 +10,11 @@ from typer.testing import CliRunner
 
 from bus import address
 from bus.address import Address
+from bus.clock import SystemClock
+from bus.codec import pack_row
 from bus.store import state_key
 from bus.store_lmdb import LmdbStore
+from bus.stored_time import newest_record_ms
 from nexus import exit_codes, generations
 from nexus.archive import BackupRefused
 from nexus.backup import back_up_stopped, lock_of
@@ -107,6 +110,23 @@ def test_the_names_of_all_new_files_are_on_disk_before_the_switch(
     restore(file, home.path, may_replace=True)
     before = done[: done.index(home.path / "config.toml")]
     assert {home.path / "shards" / "generation-2" / str(shard) for shard in (0, 1)} < set(before)
+
+
+def test_a_restored_home_begins_no_earlier_than_its_newest_record_though_the_clock_was_set_back(
+    home: Home, tmp_path: Path
+) -> None:
+    ahead = SystemClock().now_ms() + 86_400_000
+    store = LmdbStore(home.shard_folder(0))
+    last = store.last(b"j")
+    assert last is not None
+    told = {"owner": "counter/-/x", "call": "k", "by": "person", "at": ahead, "events": []}
+    store.commit([(last[0], pack_row(told))])  # type: ignore[arg-type]
+    store.close()
+    back_up_stopped(home, tmp_path / "ahead.tar")
+    restored = restore(tmp_path / "ahead.tar", tmp_path / "new", may_replace=False)
+    store = LmdbStore(restored.home.shard_folder(0))
+    assert newest_record_ms(store) == ahead
+    store.close()
 
 
 def test_a_home_with_content_is_refused_and_with_yes_its_shards_are_kept(home: Home, file: Path) -> None:
