@@ -13,9 +13,10 @@ from actors.host import Host, Place
 from actors.owner import Executor
 from bus.clock import Clock
 from bus.envelope import Acknowledgement, Envelope, LinkClass, Welcome
-from bus.journal import GroupWriter, Journal, newest_record_ms
+from bus.journal import GroupWriter, Journal
 from bus.link import Identity, LinkClient, LinkServer
 from bus.store import Store
+from bus.stored_time import newest_record_ms
 from bus.wire import Scheduler, Wire
 
 

@@ -15,14 +15,17 @@ from actors.delivery import Delivery
 from actors.owner import TIMER_ROWS, Owner
 from bus.address import Address
 from bus.codec import Unencodable, pack_row
-from bus.envelope import Reply
+from bus.envelope import Mark, Parcel, Reply
 from bus.journal import Commit, Handled, Outgoing, journal_record
 from bus.limits import store_key_bytes_max
+from bus.parcels import parcel_row
 from bus.store import Write, answer_key, dead_letter_key, state_key, timer_key
 from bus.value import Record
 from tools.errors import Refusal
 
 State = TypeVar("State")
+_LONGEST_ID = "0" * 64
+"""Stands for the message id, which the writer gives."""
 
 
 def reply_of(call_id: str, answer: Record | Refusal) -> Reply:
@@ -68,7 +71,6 @@ class CommitBuilder:
                 case Event(kind, data):
                     commit.events.append((kind, data))
                 case Send(to, verb, body, before_reply):
-                    pack_row(body)
                     commit.outgoing.append(Outgoing(self._shard_of(to), to, verb, body, before_reply))
                 case Answer(call_id, reply):
                     _answer(commit, call_id, reply, is_kept=True)
@@ -79,6 +81,7 @@ class CommitBuilder:
         if delivery.is_call:
             _answer_the_call(commit, delivery, decision)
         self._tell_followers(commit)
+        _check_outgoing(commit)
         if any(len(key) > store_key_bytes_max for key, _ in commit.rows):
             raise Unencodable("a row's name is too long for a key")
         if commit.has_record:
@@ -96,6 +99,7 @@ class CommitBuilder:
                 body: Record = {"verb": delivery.message.verb, "body": delivery.message.body}
                 shard = self._shard_of(sender)
                 commit.outgoing.append(Outgoing(shard, sender, "message_died", body, before_reply=False))
+                _check_outgoing(commit)
         commit.record = journal_record(commit)
         return commit
 
@@ -123,6 +127,13 @@ class CommitBuilder:
             commit.outgoing.append(
                 Outgoing(self._shard_of(follower), follower, "events_happened", body, before_reply=False)
             )
+
+
+def _check_outgoing(commit: Commit) -> None:
+    """Raises Unencodable for a message whose row the writer could not encode: there it would end the host."""
+    for out in commit.outgoing:
+        parcel = Parcel(0, Mark(0, 0), out.sender or commit.owner, out.to, out.verb, out.body, _LONGEST_ID, _LONGEST_ID)
+        pack_row(parcel_row(parcel))
 
 
 def timer_rows(owner: Address, name: str, due_ms: int) -> list[Write]:

@@ -102,7 +102,7 @@ class Host:
         mourners = {kind for kind, rules in roster.items() if "message_died" in rules.verbs}
         self.commits = CommitBuilder(self.shard_of, _followers(roster), mourners)
         self.timers = Timers(store, clock, scheduler, self._give_timer)
-        self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel)
+        self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel, self.next_incarnation)
         self.inspector = Inspector(place.shard, store, self._live, self._counts)
         self.upkeep = Upkeep(
             (place.shard, place.shards),

@@ -114,10 +114,22 @@ class Inspector:
         sequence = last
         while sequence > 0 and len(events) < limit:
             value = self._store.get(keys.journal_key(sequence))
-            if value is not None:
-                events[:0] = self._events_of(sequence, value)
+            if value is None:
+                sequence = self._newest_below(sequence)
+                continue
+            events[:0] = self._events_of(sequence, value)
             sequence -= 1
         return events[-limit:] if limit else []
+
+    def _newest_below(self, sequence: int) -> int:
+        """The highest sequence below that has a record, or 0. Halving: a reshard leaves gaps of millions."""
+        low, high = 0, sequence - 1
+        while low < high:
+            middle = (low + high) // 2
+            following = self._store.scan(b"j", keys.journal_key(middle), 1)
+            found = keys.sequence_of(following[0][0]) if following else sequence
+            low, high = (found, high) if found < sequence else (low, middle)
+        return low
 
     def _events_of(self, sequence: int, value: bytes) -> list[Value]:
         try:

@@ -21,7 +21,7 @@ from bus.envelope import Mark, Parcel, Reply
 from bus.journal import Commit, Journal
 from bus.limits import before_reply_wait_ms, counted_rows_max
 from bus.parcels import waited_for_by
-from bus.store import Store, Write, destination_of, mark_of, outbox_key
+from bus.store import Store, Write, destination_of, every_row, mark_of, outbox_key
 from bus.wire import Scheduler, Timer
 
 _DELETE_AGAIN_SECONDS: Final = 0.5
@@ -46,14 +46,15 @@ class Outbox:
         scheduler: Scheduler,
         reply: Callable[[Reply], None],
         deliver_locally: Callable[[Parcel], None],
+        next_incarnation: Callable[[], int],
     ) -> None:
         self._shard = shard
         self._me = address.host(shard)
-        self._deletions = 0
         self._store = store
         self._scheduler = scheduler
         self._reply = reply
         self._deliver_locally = deliver_locally
+        self._next_incarnation = next_incarnation
         self._streams: dict[int, Stream] = {}
         self._local: deque[Mark] = deque()
         self._held: dict[tuple[int, Mark], _Held] = {}
@@ -70,7 +71,7 @@ class Outbox:
 
     def resume_local(self) -> None:
         """At start: what this shard owes itself, and what replies to its callers still wait for."""
-        for key, value in self._store.scan(b"o"):
+        for key, value in every_row(self._store, b"o"):
             call_id = _waiting_call(value)
             if call_id is not None:
                 self._waited_for[destination_of(key), mark_of(key)] = call_id
@@ -133,9 +134,13 @@ class Outbox:
         return self._streams[destination]
 
     def _delete(self, rows: list[Write]) -> None:
-        """Each commit under its own incarnation, for none stands on another: one that failed is simply tried again."""
-        self._deletions += 1
-        commit = Commit(owner=self._me, incarnation=self._deletions, call_id="", by="", at_ms=0, rows=rows)
+        """Each commit under its own incarnation, for none stands on another: one that failed is simply tried again.
+
+        Of the host's own count: other parts of the host commit under its address too (actors/letters.py), and with two
+        counts a failure of the higher one would give back whatever the lower one brings.
+        """
+        incarnation = self._next_incarnation()
+        commit = Commit(owner=self._me, incarnation=incarnation, call_id="", by="", at_ms=0, rows=rows)
         commit.failed = lambda is_full: self._delete_later(rows)
         self._journal.submit(commit)
 

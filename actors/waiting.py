@@ -13,7 +13,7 @@ from bus.codec import CorruptRow, unpack_row
 from bus.identifier import milliseconds_of
 from bus.limits import inspection_step_rows, page_items_max
 from bus.parcels import parcel_of
-from bus.store import Store, answer_key, journal_key, letter_of, mark_of, sequence_of
+from bus.store import Store, answer_key, every_row, journal_key, letter_of, mark_of, sequence_of
 from bus.value import Record, Value
 
 _OPEN_BYTES_MAX: Final = 64
@@ -33,7 +33,7 @@ class Waiting:
         limit = _count(body.get("limit"))
         destinations: dict[int, list[int]] = {}
         messages: list[Value] = []
-        for key, value in every(self.store, b"o"):
+        for key, value in every_row(self.store, b"o"):
             destination, mark = letter_of(key)
             counted = destinations.setdefault(destination, [0, self._made_ms(mark.sequence)])
             counted[0] += 1
@@ -89,10 +89,12 @@ class Waiting:
         answer["state"] = None if stored is None else "open" if is_open(stored) else "answered"
         wanted = call.encode()
         answer["underWay"] = [
-            self._message(letter_of(key)[0], key, value) for key, value in every(self.store, b"o") if wanted in value
+            self._message(letter_of(key)[0], key, value)
+            for key, value in every_row(self.store, b"o")
+            if wanted in value
         ]
         letters: list[Value] = []
-        for key, value in every(self.store, b"d"):
+        for key, value in every_row(self.store, b"d"):
             if wanted in value:
                 source, mark = letter_of(key)
                 letters.append(f"{source}:{mark.sequence}:{mark.index}")
@@ -111,7 +113,7 @@ class Waiting:
         return {"next": sequence_of(rows[-1][0])}
 
     def _answers(self) -> Iterator[tuple[str, bytes]]:
-        return ((key[1:].decode(), value) for key, value in every(self.store, b"a"))
+        return ((key[1:].decode(), value) for key, value in every_row(self.store, b"a"))
 
     def _message(self, destination: int, key: bytes, value: bytes) -> Value:
         mark = mark_of(key)
@@ -128,17 +130,6 @@ class Waiting:
         """When the commit of that sequence was made; 0 when its record is gone."""
         stored = self.store.get(journal_key(sequence))
         return 0 if stored is None else _at(stored)
-
-
-def every(store: Store, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """All pairs under a prefix, read in steps, so that no read transaction lasts."""
-    after: bytes | None = None
-    while True:
-        rows = store.scan(prefix, after, inspection_step_rows)
-        yield from rows
-        if len(rows) < inspection_step_rows:
-            return
-        after = rows[-1][0]
 
 
 def is_open(stored: bytes) -> bool:

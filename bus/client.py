@@ -14,6 +14,7 @@ from typing import Protocol
 
 from bus.address import Address
 from bus.clock import Clock
+from bus.codec import Unencodable
 from bus.envelope import Call, Envelope, Reply, Welcome
 from bus.link import Identity, LinkClient
 from bus.value import Record
@@ -119,4 +120,8 @@ class BusClient:
 
     def _welcomed(self, shard: int, welcome: Welcome) -> None:
         for waiting in self._open[shard].values():
-            waiting.was_sent = self._links[shard].send(waiting.call) or waiting.was_sent
+            try:
+                waiting.was_sent = self._links[shard].send(waiting.call) or waiting.was_sent
+            except Unencodable as bad:  # begun while the link was closed; those behind it must go out all the same
+                if not waiting.answer.done():
+                    waiting.answer.set_exception(bad)

@@ -27,7 +27,7 @@ from typing import Final, Protocol, TypeAlias
 import structlog
 
 from bus.address import Address
-from bus.codec import CorruptRow, pack_row, unpack_row
+from bus.codec import pack_row
 from bus.envelope import Mark, Parcel, Reply
 from bus.hold import Hold, InlineHold, ThreadHold
 from bus.limits import commit_batch_max
@@ -276,19 +276,6 @@ def journal_record(commit: Commit) -> bytes:
     if commit.handled is not None:
         record["message"] = [commit.handled.source, commit.handled.mark.sequence, commit.handled.mark.index]
     return pack_row(record)
-
-
-def newest_record_ms(store: Store) -> int:
-    """When the newest journal record was made, in milliseconds since the epoch; 0 for an empty journal."""
-    last = store.last(b"j")
-    if last is None:
-        return 0
-    try:
-        record = unpack_row(last[1])
-    except CorruptRow:
-        return 0
-    at_ms = record.get("at") if isinstance(record, dict) else None
-    return at_ms if isinstance(at_ms, int) else 0
 
 
 class InlineJournal:

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from bus import store as keys
-from bus.reshard import RowWriter, every_row
-from bus.store import LAYOUT_VERSION, Store
+from bus.reshard import RowWriter
+from bus.store import LAYOUT_VERSION, Store, every_row
 
 RowUpgrade: TypeAlias = Callable[[bytes, bytes], Iterable[tuple[bytes, bytes]]]
 """A row of one layout as the rows of the next one: none, one or several. Pure."""

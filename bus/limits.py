@@ -95,6 +95,7 @@ message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
 disk_full_bytes_max: Final = 1024 * 1024  # free on a disk that did not take a whole write
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511
+rows_a_read: Final = 1_000  # of a walk over a whole table
 store_check_ms_max: Final = 2_000  # reading for `nexus doctor`, which keeps a starting host out meanwhile
 store_check_rows_a_time: Final = 1_000
 store_check_wait_seconds: Final = 60

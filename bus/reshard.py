@@ -18,7 +18,7 @@ begun anew on empty stores.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +28,7 @@ from bus.codec import pack_row, unpack_row
 from bus.envelope import Mark
 from bus.limits import rewrite_bytes_a_commit, rewrite_rows_a_commit
 from bus.parcels import mark_from, parcel_of
-from bus.store import Store, Write
+from bus.store import Store, Write, every_row
 from bus.value import Record, Value
 
 RESHARDED_EVENT: Final = "home.resharded"
@@ -153,14 +153,6 @@ class _Dealer:
         count = sum(1 for _ in every_row(self._new[0], b"a"))
         for writer in self._writers:
             writer.put(keys.fact_key("answers"), pack_row([max(floors), count]))
-
-
-def every_row(store: Store, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """All pairs under a prefix, read in steps."""
-    after: bytes | None = None
-    while rows := store.scan(prefix, after, rewrite_rows_a_commit):
-        yield from rows
-        after = rows[-1][0]
 
 
 def _last_sequence(store: Store) -> int:

@@ -25,6 +25,7 @@ from typing import Final, Protocol, TypeAlias
 
 from bus.address import Address
 from bus.envelope import Mark
+from bus.limits import rows_a_read
 
 LAYOUT_VERSION: Final = 1
 
@@ -157,6 +158,14 @@ def owners(store: Store, kind: str | None, after: Address | None, limit: int) ->
         owner = Address.parse(found[0][0][1:].split(b"\x00", 1)[0].decode())
         yield owner
         position = state_prefix(owner) + b"\xff"
+
+
+def every_row(store: Store, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """All pairs under a prefix, read in steps, so that neither a read transaction lasts nor memory must hold them."""
+    after: bytes | None = None
+    while rows := store.scan(prefix, after, rows_a_read):
+        yield from rows
+        after = rows[-1][0]
 
 
 def timer_key(due_ms: int, owner: Address, name: str) -> bytes:

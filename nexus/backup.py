@@ -166,9 +166,16 @@ def _packed(home: Home, file: Path, folder: Path, answer: Mapping[str, object], 
         members=[],
     )
     copies = [(shard_member(shard), folder / str(shard) / "data.mdb") for shard in range(shards)]
+    # Packed from a copy: the person may change the file between its checksum and its content, and nobody would know
+    # before the backup is needed.
+    config = folder / CONFIG
+    try:
+        shutil.copyfile(home.path / CONFIG, config)
+    except OSError as problem:
+        raise BackupRefused(f"{CONFIG} cannot be copied: {problem.strerror}.") from None
     blobs = sorted(place for place in home.artifacts.rglob("*") if place.is_file() and not place.is_symlink())
     artifacts = [(f"artifacts/{place.relative_to(home.artifacts).as_posix()}", place) for place in blobs]
-    manifest = write_archive(file, manifest, [(CONFIG, home.path / CONFIG), *copies, *artifacts])
+    manifest = write_archive(file, manifest, [(CONFIG, config), *copies, *artifacts])
     held = tuple(_float(value) for value in _list(answer.get("heldMs")))
     pack_ms = round((time.monotonic_ns() - started_ns) / 1e6, 1)
     return Made(file, manifest, _float(answer.get("barrierMs")), held, _float(answer.get("copyMs")), pack_ms)

@@ -49,9 +49,9 @@ def new_generation(home: Home) -> Path:
 
 def switch(home: Home, config: str) -> Home:
     """Make `config` the home's config.toml, on disk, in one step; the home as it is then. Raises HomeRefused."""
-    for folder in (home.path / "shards", home.path / "kept"):
+    for folder in (home.path / "shards", home.path / "kept", home.artifacts):
         if folder.exists():
-            sync(folder)
+            _sync_names(folder)
     replace_file(home.path / "config.toml", config.encode())
     return open_home(home.path)
 
@@ -83,6 +83,12 @@ def replace_file(file: Path, content: bytes) -> None:
     finally:
         Path(aside).unlink(missing_ok=True)
     sync(file.parent)
+
+
+def _sync_names(folder: Path) -> None:
+    """Which files are where below a folder, on disk: a new set of shards must not be in use before it is found."""
+    for place, _, _ in os.walk(folder):
+        sync(Path(place))
 
 
 def _generations(home: Home) -> Iterator[tuple[Path, int]]:

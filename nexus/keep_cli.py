@@ -86,7 +86,9 @@ def _print_restored(restored: Restored) -> None:
     print_line(f"{escape(str(restored.home.path))} is now as of {time_text(restored.manifest.atMs)}.")
     for place in restored.kept:
         print_line(f"  kept: {escape(str(place))}")
-    if not restored.compared:
+    if not restored.listed:
+        print_line("  The tokens of the backup could not be read. Any of them may work again: replace those in doubt.")
+    elif not restored.compared:
         print_line("  What the home held before could not be read, so every token of the backup is listed.")
     if restored.tokens:
         print_line("These tokens work again; replace those that should not: nexus agent token AGENT --replace")

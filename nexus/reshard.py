@@ -20,6 +20,7 @@ from bus.layout import UPGRADES, RowUpgrade, can_upgrade, rewrite
 from bus.reshard import CannotReshard, reshard
 from bus.store import LAYOUT_VERSION, Store, StoreBroken, StoreFull
 from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout, stored_layout
+from bus.stored_time import newest_record_ms
 from bus.value import Record
 from nexus.archive import CONFIG, BackupRefused
 from nexus.backup import automatic_backup_file, back_up_stopped, lock_of
@@ -65,9 +66,10 @@ def reshard_home(home: Home, shards: int) -> Resharded:
             return Resharded(home, before, 0, None, ())
         backup = automatic_backup_file(home, f"reshard-to-{shards}")
         back_up_stopped(home, backup)
-        at_ms = SystemClock().now_ms()
 
         def fill(old: Sequence[Store], new: Sequence[Store]) -> int:
+            # No earlier than what is stored, though the machine's clock was set back: hosts begin at this time.
+            at_ms = max(SystemClock().now_ms(), *map(newest_record_ms, old))
             return reshard(old, new, at_ms).rows
 
         home, rows = _rewritten(home, shards, LAYOUT_VERSION, LAYOUT_VERSION, fill)

@@ -17,6 +17,7 @@ from bus.clock import SystemClock
 from bus.codec import pack_row
 from bus.store import LAYOUT_VERSION, StoreBroken, StoreFull, fact_key, journal_key, sequence_of
 from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout
+from bus.stored_time import newest_record_ms
 from bus.value import Record
 from nexus.archive import CONFIG, BackupRefused, Manifest, read_manifest, unpack_archive
 from nexus.backup import lock_of
@@ -41,6 +42,8 @@ class Restored:
     """Credentials that are accepted again and were not before."""
     compared: bool
     """Whether the home's former credentials could be read; if not, all are listed."""
+    listed: bool
+    """Whether those of the backup could be read; if not, none is listed."""
 
     def record(self) -> Record:
         """What `nexus restore --json` prints."""
@@ -53,6 +56,7 @@ class Restored:
             "kept": [str(place) for place in self.kept],
             "tokens": [one.record() for one in self.tokens],
             "compared": self.compared,
+            "listed": self.listed,
         }
 
 
@@ -89,7 +93,7 @@ def _in_place(file: Path, home: Home) -> Restored:
         )
         _finish(folders, manifest, incarnation)
         present = credentials_in(home.shard_folder(shard) for shard in range(home.settings.shards))
-        restored = credentials_in(folders) or set()
+        restored = credentials_in(folders)
         _place_artifacts(unpacked / "artifacts", home.artifacts)
         shutil.rmtree(unpacked)
         _keep_config(home)
@@ -101,8 +105,10 @@ def _in_place(file: Path, home: Home) -> Restored:
         raise
     home = switch(home, config)
     kept = tidy(home)
-    tokens = that_come_back(restored, present)
-    return Restored(home, manifest, tuple(kept), tuple(tokens), compared=present is not None)
+    tokens = that_come_back(restored or set(), present)
+    return Restored(
+        home, manifest, tuple(kept), tuple(tokens), compared=present is not None, listed=restored is not None
+    )
 
 
 def _shards_in(folder: Path, unpacked: Path, shards: int) -> list[Path]:
@@ -125,7 +131,9 @@ def _finish(folders: Sequence[Path], manifest: Manifest, incarnation: int) -> No
                 raise BackupRefused(f"Shard {shard} of the backup does not end where its manifest says.")
             if manifest.layout == LAYOUT_VERSION:
                 data: Record = {"incarnation": incarnation, "backupAt": manifest.atMs}
-                record: Record = {"owner": str(host(shard)), "call": "", "by": "person", "at": SystemClock().now_ms()}
+                # No earlier than what is stored, though the machine's clock was set back: the host begins at this time.
+                at_ms = max(SystemClock().now_ms(), newest_record_ms(store))
+                record: Record = {"owner": str(host(shard)), "call": "", "by": "person", "at": at_ms}
                 told = pack_row({**record, "events": [["home.restored", data]]})
                 store.commit([(journal_key(sequence + 1), told), (fact_key("home-incarnation"), pack_row(incarnation))])
         except StoreFull:

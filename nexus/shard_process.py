@@ -103,12 +103,12 @@ async def serve_shard(ground: Ground, rules: Mapping[str, Rules[Any]], ready: Re
     ready()
     await stop
     pool.close()
-    beside.close()
     for journal in journals:
         journal.close()
     running.host.hear_threads()
     running.close_links()
     wire.close()
+    beside.close()  # after everything that callers wait for: it may be copying a large shard
     store.close()
 
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from actors.decision import Context, Decision, Message, PrincipalKind, Put, Send, Verb
 from actors.pool import ThreadPool
 from bus import address
 from bus.address import Address
 from bus.clock import ManualClock, SystemClock
 from bus.journal import ThreadJournal
+from bus.limits import value_depth_max
 from bus.store import StoreFull, Write, answer_key, state_prefix
 from bus.store_memory import MemoryStore
 from bus.value import Record
+from tests.support.counter import CounterRules
 from tests.support.hosts import Hosts
 from tests.support.loop import until
 
@@ -156,6 +162,28 @@ def test_an_answer_that_cannot_be_encoded_is_a_defect_and_the_caller_hears_so() 
         reply = await Hosts().ask(ONE, "odd")
         assert reply.error is not None
         assert reply.error["code"] == "internal"
+
+    run(body)
+
+
+def test_a_message_that_only_its_row_makes_too_deep_is_a_defect_of_one_call_and_the_host_goes_on() -> None:
+    def deep(state: Any, message: Message, context: Context) -> Decision:
+        body: Record = {}
+        for _ in range(value_depth_max):
+            body = {"in": body}
+        return Decision({}, (Put("head", 1), Send(ONE, "told", body)))
+
+    class Deep(CounterRules):
+        verbs = MappingProxyType({**CounterRules.verbs, "deep": Verb(deep, frozenset({PrincipalKind.PERSON}))})
+
+    async def body() -> None:
+        hosts = Hosts(roster={"counter": Deep()}, make_journal=ThreadJournal, executor=ThreadPool(1))
+        with capture_logs():  # drawing the whole depth takes seconds
+            reply = await hosts.ask(ONE, "deep")
+        assert reply.error is not None
+        assert reply.error["code"] == "internal"
+        assert hosts.broken == []
+        assert await hosts.ok(ONE, "add") == {"total": 1}
 
     run(body)
 

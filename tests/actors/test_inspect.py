@@ -41,3 +41,33 @@ def test_a_verb_or_an_address_that_does_not_exist_is_a_bad_argument() -> None:
         answer = _asked(verb, body, {})
         assert isinstance(answer, Refusal)
         assert answer.code is Code.INVALID_ARGUMENTS
+
+
+def test_the_newest_events_are_found_over_the_gap_that_a_reshard_leaves_without_walking_through_it() -> None:
+    class CountingStore(MemoryStore):
+        reads = 0
+
+        def get(self, key: bytes) -> bytes | None:
+            self.reads += 1
+            return super().get(key)
+
+    store = CountingStore()
+    for sequence in (3, 4, 5_000_000):
+        record: Value = {
+            "owner": "a/-/b",
+            "call": "",
+            "by": "person",
+            "at": sequence,
+            "events": [["test.happened", {}]],
+        }
+        store.commit([(journal_key(sequence), pack_row(record))])
+    told: list[Record | Refusal] = []
+    Inspector(0, store, lambda owner: False, dict).ask(
+        Call("id", address.host(0), "events", {"limit": 10}, None, 0), told.append
+    )
+    [answer] = told
+    assert isinstance(answer, dict)
+    events = answer["events"]
+    assert isinstance(events, list)
+    assert [event["sequence"] for event in events if isinstance(event, dict)] == [3, 4, 5_000_000]
+    assert store.reads < 10

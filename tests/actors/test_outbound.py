@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from actors import stream
 from bus import address
 from bus.address import Address
-from bus.store import outbox_prefix
+from bus.store import StoreFull, Write, outbox_prefix
+from bus.store_memory import MemoryStore
 from bus.value import Record
 from tests.support.hosts import Hosts
 from tests.support.loop import until
@@ -78,5 +80,45 @@ def test_the_sender_of_a_dead_letter_is_told_if_its_kind_listens() -> None:
         assert reply.error is not None
         assert reply.error["code"] == "unavailable"
         assert len(store.scan(b"d")) == 1
+
+    asyncio.run(main())
+
+
+class PickyStore(MemoryStore):
+    """Refuses to remove messages while told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refuses = False
+        self.refused = 0
+
+    def commit(self, writes: Sequence[Write]) -> None:
+        if self.refuses and any(key[:1] == b"o" and value is None for key, value in writes):
+            self.refused += 1
+            raise StoreFull
+        super().commit(writes)
+
+
+def test_a_refused_removal_of_messages_does_not_give_back_what_else_the_host_commits() -> None:
+    async def main() -> None:
+        far, near = other_shard(), ONE.shard(2)
+        stores = [PickyStore(), PickyStore()]
+        hosts = Hosts(2, stores=stores)
+        for _ in range(40):
+            await hosts.ok(ONE, "tell", {"to": str(far)})
+            await until(lambda: hosts.running[near].host.outbox.size == 0)
+        nobody = next(name for n in range(100) if (name := Address("nobody", "-", f"x{n}")).shard(2) == near)
+        await hosts.ok(ONE, "tell", {"to": str(nobody)})
+        await until(lambda: bool(stores[near].scan(b"d")))
+        stores[near].refuses = True
+        await hosts.ok(ONE, "tell", {"to": str(far)})
+        await until(lambda: stores[near].refused > 0)
+        letters = (await hosts.ok(address.host(near), "dead_list"))["letters"]
+        assert isinstance(letters, list)
+        (letter,) = letters
+        assert isinstance(letter, dict)
+        await hosts.ok(address.host(near), "dead_drop", {"letter": letter["letter"]})
+        stores[near].refuses = False
+        await until(lambda: hosts.running[near].host.outbox.size == 0)
 
     asyncio.run(main())

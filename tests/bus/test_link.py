@@ -13,7 +13,7 @@ import pytest
 from bus.address import Address
 from bus.client import BusClient, DeadlinePassed
 from bus.clock import ManualClock, SystemClock
-from bus.codec import encode_frame
+from bus.codec import Unencodable, encode_frame
 from bus.envelope import Call, Envelope, Hello, LinkClass, Reply, Welcome
 from bus.link import Identity, LinkClient, LinkServer, Peer
 from bus.wire_memory import MemoryWire
@@ -185,6 +185,22 @@ def test_a_call_without_an_answer_ends_at_its_deadline_and_says_whether_it_was_s
         with pytest.raises(DeadlinePassed) as passed:
             await client.call(TO, "verb", {}, call_id="c", within_ms=300)
         assert passed.value.was_sent is with_host
+
+    run(body)
+
+
+def test_a_call_that_cannot_be_encoded_does_not_keep_back_those_behind_it_when_the_link_opens() -> None:
+    async def body(rig: Rig) -> None:
+        client = BusClient(rig.wire, [PATH], ME, clock=rig.clock, scheduler=rig.loop, nonce=nonce)
+        bad = asyncio.ensure_future(client.call(TO, "x", {"n": 1 << 70}, call_id="a", within_ms=2_000))
+        good = asyncio.ensure_future(client.call(TO, "x", {}, call_id="b", within_ms=2_000))
+        await asyncio.sleep(0)
+        rig.server()
+        with pytest.raises(Unencodable):
+            await bad
+        await until(lambda: any(isinstance(one, Call) and one.call_id == "b" for _, one in rig.heard))
+        good.cancel()
+        client.close()
 
     run(body)
 

@@ -12,6 +12,7 @@ from bus.parcels import parcel_row
 from bus.reshard import RESHARDED_EVENT, CannotReshard, reshard
 from bus.store import Store
 from bus.store_memory import MemoryStore
+from bus.stored_time import newest_record_ms
 from bus.value import Record, Value
 
 COUNTERS = [Address("counter", "-", f"c{number}") for number in range(12)]
@@ -102,6 +103,14 @@ def test_journals_keep_their_number_and_those_of_vanished_shards_go_on_behind_th
     assert isinstance(told, dict)
     assert (told["by"], told["events"]) == ("person", [[RESHARDED_EVENT, {"from": 3, "to": 2}]])
     assert new[0].scan(b"j")[3][1] == record(at(2, 3))
+
+
+def test_a_host_begins_no_earlier_than_the_reshard_though_older_records_stand_behind_it() -> None:
+    old, new = stores(3), stores(2)
+    for number, store in enumerate(old):
+        store.commit([(keys.journal_key(1), record(at(number, 3)))])
+    reshard(old, new, 90_000)
+    assert [newest_record_ms(store) for store in new] == [90_000, 90_000]
 
 
 def test_a_table_that_this_release_does_not_know_is_refused() -> None:

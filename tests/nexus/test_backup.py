@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bus.address import Address
-from nexus import exit_codes
+from nexus import archive, exit_codes
 from nexus.archive import BackupRefused, Manifest, read_manifest, unpack_archive
 from nexus.backup import back_up_stopped, lock_of
 from nexus.cli import build_app
@@ -82,6 +82,22 @@ def test_artifacts_are_in_it_and_links_are_not_followed(home: Home, tmp_path: Pa
     assert [member.name for member in made.manifest.members][-1] == "artifacts/ab/abcd"
     unpack_archive(tmp_path / "c.tar", tmp_path / "out", wanted="artifacts/")
     assert (tmp_path / "out" / "artifacts" / "ab" / "abcd").read_bytes() == b"blob"
+
+
+def test_a_config_that_is_changed_while_the_backup_is_packed_does_not_spoil_it(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest, file = archive._digest, tmp_path / "d.tar"
+
+    def digest_then_change(place: Path) -> str:
+        found = digest(place)
+        with (home.path / "config.toml").open("a") as config:
+            config.write("# changed meanwhile\n")
+        return found
+
+    monkeypatch.setattr(archive, "_digest", digest_then_change)
+    back_up_stopped(home, file)
+    unpack_archive(file, tmp_path / "out")
 
 
 def test_a_backup_never_replaces_a_file(home: Home, file: Path) -> None:

@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bus import address
 from bus.address import Address
+from bus.clock import SystemClock
+from bus.codec import pack_row
+from bus.store import state_key
 from bus.store_lmdb import LmdbStore
-from nexus import exit_codes
+from bus.stored_time import newest_record_ms
+from nexus import exit_codes, generations
 from nexus.archive import BackupRefused
 from nexus.backup import back_up_stopped, lock_of
 from nexus.cli import build_app
@@ -73,6 +78,55 @@ def test_only_tokens_that_differ_or_are_gone_are_listed_when_a_home_is_put_back(
     assert [one.agent_id for one in restored.tokens] == ["bo"]
     assert restored.compared
     assert HASH_A.hex() not in json.dumps(restored.record())
+
+
+def test_tokens_that_cannot_be_read_in_the_backup_are_not_passed_over_in_silence(home: Home, tmp_path: Path) -> None:
+    agent = address.agent("ada")
+    store = LmdbStore(home.shard_folder(agent.shard(2)))
+    key = state_key(agent, "credential/default")
+    good = store.get(key)
+    assert good is not None
+    store.commit([(key, good[:-1] + bytes([good[-1] ^ 1]))])
+    store.close()
+    back_up_stopped(home, tmp_path / "damaged.tar")
+    command = ["restore", str(tmp_path / "damaged.tar"), "--home", str(tmp_path / "new")]
+    result = CliRunner().invoke(build_app(), command)
+    assert result.exit_code == 0, result.output
+    assert "tokens of the backup could not be read" in " ".join(result.output.split())
+
+
+def test_the_names_of_all_new_files_are_on_disk_before_the_switch(
+    home: Home, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[Path] = []
+    replace = generations.replace_file
+    monkeypatch.setattr(generations, "sync", done.append)
+
+    def replaced(place: Path, content: bytes) -> None:
+        done.append(place)
+        replace(place, content)
+
+    monkeypatch.setattr(generations, "replace_file", replaced)
+    restore(file, home.path, may_replace=True)
+    before = done[: done.index(home.path / "config.toml")]
+    assert {home.path / "shards" / "generation-2" / str(shard) for shard in (0, 1)} < set(before)
+
+
+def test_a_restored_home_begins_no_earlier_than_its_newest_record_though_the_clock_was_set_back(
+    home: Home, tmp_path: Path
+) -> None:
+    ahead = SystemClock().now_ms() + 86_400_000
+    store = LmdbStore(home.shard_folder(0))
+    last = store.last(b"j")
+    assert last is not None
+    told = {"owner": "counter/-/x", "call": "k", "by": "person", "at": ahead, "events": []}
+    store.commit([(last[0], pack_row(told))])  # type: ignore[arg-type]
+    store.close()
+    back_up_stopped(home, tmp_path / "ahead.tar")
+    restored = restore(tmp_path / "ahead.tar", tmp_path / "new", may_replace=False)
+    store = LmdbStore(restored.home.shard_folder(0))
+    assert newest_record_ms(store) == ahead
+    store.close()
 
 
 def test_a_home_with_content_is_refused_and_with_yes_its_shards_are_kept(home: Home, file: Path) -> None:
