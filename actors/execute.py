@@ -89,7 +89,7 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     if owner.is_spoiled:
         desk.journal.flush()
         owner.forget(desk.next_incarnation())
-    if delivery.gives_up:
+    if delivery.gives_up and delivery.timer is None:
         _bury(owner, delivery, desk)
         return
     known = _already_answered(delivery, desk)
@@ -114,6 +114,9 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
             _drop_old_timer(owner, delivery, delivery.timer, desk)
             return
         delivery = replace(delivery, message=Message(timer.verb, timer.body))
+        if delivery.gives_up:  # only now: it may have been set anew since it failed
+            _bury(owner, delivery, desk)
+            return
     _decide(owner, delivery, desk)
 
 
@@ -269,6 +272,8 @@ def _refuse_quarantined(owner: Owner[State], delivery: Delivery, desk: Desk) -> 
         message = "What is stored of this is damaged, and it is out of use until the person has mended it."
         details = _incident(owner, delivery, desk)
         desk.reply(reply_of(delivery.id, Refusal(Code.UNAVAILABLE, message, retryable=True, details=details)))
+    elif delivery.timer is not None:
+        desk.failed(delivery, is_defect=False)  # it rings again, until what is stored is mended
     else:
         _bury(owner, delivery, desk)
 

@@ -7,11 +7,20 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+import structlog
+
+_log = structlog.get_logger("pool")
+
 
 class ThreadPool:
-    """`threads` threads for all owners of a host; a turn runs to its end on one of them."""
+    """`threads` threads for all owners of a host; a turn runs to its end on one of them.
 
-    def __init__(self, threads: int) -> None:
+    Turns do not raise. If one does all the same, its owner would stay scheduled for ever and its thread be gone, so
+    `failed` is told, which ends the process: its successor starts from what is on disk.
+    """
+
+    def __init__(self, threads: int, failed: Callable[[], None] = lambda: None) -> None:
+        self._failed = failed
         self._turns: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._run, name=f"owners-{number}", daemon=True) for number in range(threads)
@@ -31,7 +40,12 @@ class ThreadPool:
 
     def _run(self) -> None:
         while (turn := self._turns.get()) is not None:
-            turn()
+            try:
+                turn()
+            except BaseException:
+                _log.exception("turn_failed")
+                self._failed()
+                raise
 
 
 class InlineExecutor:

@@ -51,6 +51,8 @@ class _Open:
     call: Call
     answer: asyncio.Future[Reply]
     was_sent: bool = False
+    callers: int = 0
+    """How many wait for it: two clients may use one idempotency key at once."""
 
 
 class BusClient:
@@ -95,18 +97,23 @@ class BusClient:
     ) -> Reply:
         """Send and await the one answer. Raises DeadlinePassed."""
         shard = int(to.id) if to.kind == "host" else to.shard(len(self._links))
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        waiting = _Open(Call(call_id, to, verb, body, stamp, self._clock.now_ms() + within_ms), answer)
-        self._open[shard][call_id] = waiting
+        call = Call(call_id, to, verb, body, stamp, self._clock.now_ms() + within_ms)
+        waiting = self._open[shard].get(call_id)
+        if waiting is None:
+            waiting = _Open(call, asyncio.get_running_loop().create_future())
+            self._open[shard][call_id] = waiting
+        waiting.callers += 1
         try:
-            waiting.was_sent = self._links[shard].send(waiting.call)
+            # Also when it is open already: a repeat under one idempotency key brings the fresher stamp and deadline.
+            waiting.was_sent = self._links[shard].send(call) or waiting.was_sent
             async with asyncio.timeout(within_ms / 1000):
-                return await answer
+                return await asyncio.shield(waiting.answer)
         except TimeoutError:
             raise DeadlinePassed(waiting.was_sent) from None
         finally:
-            if self._open[shard].get(call_id) is waiting:
-                del self._open[shard][call_id]
+            waiting.callers -= 1
+            if not waiting.callers:
+                self._open[shard].pop(call_id, None)
 
     def close(self) -> None:
         for link in self._links:

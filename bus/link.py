@@ -188,7 +188,7 @@ class LinkServer:
             hello.nonce[:SESSION_BYTES],
             self._scheduler,
             lambda frame: self._listener.send(route, frame),
-            over=lambda: self._forget(route),
+            over=lambda: self._over(route, hello.nonce),
         )
         unsigned = Welcome(self._shard, self._incarnation, self._clock.now_ms(), b"")
         welcome = control_frame(replace(unsigned, proof=_welcome_proof(self._key, hello.nonce, unsigned)))
@@ -200,6 +200,12 @@ class LinkServer:
     def _forget(self, route: bytes) -> None:
         """The next thing that the client sends is answered with a Challenge."""
         self._peers.pop(route, None)
+
+    def _over(self, route: bytes, nonce: bytes) -> None:
+        """A session was given up; a newer one of the same peer is not its affair."""
+        peer = self._peers.get(route)
+        if peer is not None and peer.nonce == nonce:
+            self._forget(route)
 
     def _reject(self, route: bytes, reason: str) -> None:
         _log.warning("hello_rejected", shard=self._shard, reason=reason)

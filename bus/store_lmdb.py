@@ -24,6 +24,9 @@ from bus.limits import disk_full_bytes_max, store_key_bytes_max, store_map_bytes
 from bus.store import LAYOUT_VERSION, StoreBroken, StoreFull, Write, fact_key
 from bus.value import Value
 
+STORE_FILE: Final = "data.mdb"
+MADE_FILE: Final = "made"
+"""Says that a store was made here, so that a lost one is noticed."""
 _READERS_MAX: Final = 64
 
 
@@ -37,6 +40,16 @@ class UnknownLayout(Exception):
     def __init__(self, found: int | None) -> None:
         super().__init__(f"layout {found}")
         self.found = found
+
+
+class StoreGone(Exception):
+    """There was a store in this folder and its file is missing or empty: a new one would hide that all is lost."""
+
+
+def is_gone(folder: Path) -> bool:
+    """Whether a store was made in `folder` and its file is not there any more, or has nothing in it."""
+    file = folder / STORE_FILE
+    return (folder / MADE_FILE).exists() and (not file.exists() or file.stat().st_size == 0)
 
 
 class LmdbStore:
@@ -54,11 +67,15 @@ class LmdbStore:
             os.close(self._lock)
             raise StoreInUse from problem
         self._folder = folder
+        if is_gone(folder):
+            os.close(self._lock)
+            raise StoreGone
         self._environment = lmdb.open(
             str(folder), map_size=store_map_bytes, mode=0o600, max_readers=_READERS_MAX, max_dbs=0, readahead=False
         )
         self._environment.reader_check()
         self._check_layout(layout)
+        (folder / MADE_FILE).touch(mode=0o600)
 
     def _check_layout(self, layout: int) -> None:
         stored = self.get(fact_key("layout"))

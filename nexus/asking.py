@@ -14,6 +14,7 @@ from nexus import exit_codes
 from nexus.config import HomeMissing, HomeRefused, home_path, resolve_home
 from nexus.output import error_lines, escape, fail, progress
 from nexus.person_client import NOT_RUNNING_TEXT, NotRunning, PersonClient, Refused
+from nexus.roots import lies_in_home
 
 
 def typed_path(text: str) -> Path:
@@ -77,6 +78,12 @@ def stream(
             return _client(home).stream(verb, _given(arguments), each)
     except (NotRunning, Refused) as reason:
         raise _ended(reason) from None
+
+
+def refuse_in_home(file: Path, home: Path | None) -> None:
+    """Ends the command when it would write into the home of NEXUS: its data lies there, under names of its own."""
+    if str(file) != "-" and lies_in_home(file, home_folder(home)):
+        raise fail(f"{escape(str(file))} lies in the home folder of NEXUS; name a file outside.", exit_codes.REFUSED)
 
 
 def home_folder(home: Path | None) -> Path:

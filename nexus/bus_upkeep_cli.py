@@ -19,7 +19,7 @@ from rich.text import Text
 
 from bus.value import Record, Value, records
 from nexus import exit_codes
-from nexus.asking import HomeOption, JsonOption, ask, examples, stream
+from nexus.asking import HomeOption, JsonOption, ask, examples, refuse_in_home, stream
 from nexus.output import escape, fail, json_text, print_json, print_line, print_lines, shown, table, time_text
 
 _SPAN: Final = re.compile(r"(\d{1,6})([smhd])\Z")
@@ -169,6 +169,7 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write the event log as JSON, one event a line, oldest first. With --json a summary in the end."""
+    refuse_in_home(file, home)
     since_ms = None if since is None else _moment(since)
     with _target(file) as out:
         answer = stream(

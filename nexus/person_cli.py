@@ -11,7 +11,17 @@ import typer
 
 from bus.value import Record, Value, records
 from nexus import exit_codes
-from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, home_folder, stream, typed_path
+from nexus.asking import (
+    HomeOption,
+    JsonOption,
+    WorkspaceOption,
+    ask,
+    examples,
+    home_folder,
+    refuse_in_home,
+    stream,
+    typed_path,
+)
 from nexus.canvas_text import canvas_lines
 from nexus.output import (
     escape,
@@ -238,6 +248,7 @@ def canvas_export(
     as_json: JsonOption = False,
 ) -> None:
     """Write a canvas as an Excalidraw file."""
+    refuse_in_home(file, home)
     asked: Record = {"canvas": canvas, "workspace": workspace}
     parts: list[Record] = []
     answer = stream(home, "canvas.export", asked, parts.append, "Exporting the canvas")

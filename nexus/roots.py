@@ -33,3 +33,8 @@ def _is_same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return False
+
+
+def lies_in_home(file: Path, nexus_home: Path) -> bool:
+    """Whether writing `file` would write into NEXUS's home, where only NEXUS itself writes."""
+    return _is_within(file, nexus_home)

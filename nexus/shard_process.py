@@ -77,7 +77,7 @@ async def serve_shard(ground: Ground, rules: Mapping[str, Rules[Any]], ready: Re
     stop = told_to_end(loop, ended)
     store = await _open_store(ground.folder)
     wire = ZmqWire(loop)
-    pool = ThreadPool(pool_threads)
+    pool = ThreadPool(pool_threads, _end_at_once)
     beside = ThreadPool(1)
     journals: list[ThreadJournal] = []
 

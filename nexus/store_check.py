@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from bus.limits import store_check_wait_seconds
-from nexus.config import Home, refuse_unless_private
+from bus.store_lmdb import is_gone
+from nexus.config import Home, HomeRefused, refuse_unless_private
 from nexus.home_content import STORE_FILE
 
-_FILES: Final = (STORE_FILE, "lock.mdb", "owner.lock")
+_FILES: Final = (STORE_FILE, "lock.mdb", "owner.lock", "made")
+_RESTORE: Final = "Put it back, or restore the home from a backup."
 _META_BYTES: Final = 2 * 4096
 """LMDB's two first pages, with which every file of it begins."""
 
@@ -28,6 +30,8 @@ def refuse_unsafe_stores(home: Home) -> None:
     for shard in range(home.settings.shards):
         folder = home.shard_folder(shard)
         refuse_unless_private(folder, stat.S_ISDIR, "folder")
+        if is_gone(folder):
+            raise HomeRefused(f"{folder / STORE_FILE} is missing or empty, and it held data. {_RESTORE}")
         for name in _FILES:
             if os.path.lexists(folder / name):
                 refuse_unless_private(folder / name, stat.S_ISREG, "file")
@@ -36,6 +40,8 @@ def refuse_unsafe_stores(home: Home) -> None:
 def store_problem(folder: Path) -> str | None:
     """What is wrong with the store in `folder`, for the person; None if nothing is. Only while nothing runs on it."""
     file = folder / STORE_FILE
+    if is_gone(folder):
+        return f"{file} is missing or empty, and it held data. {_RESTORE}"
     if not file.exists():
         return None
     if file.stat().st_size < _META_BYTES:

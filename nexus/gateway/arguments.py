@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from pydantic import ValidationError
 
-from bus.value import Record
+from bus.value import Record, Value
 from tools.base import Tool
 from tools.errors import Refusal, invalid_arguments
 from tools.problems import problems_of
+
+_WHOLE_FLOATS_BELOW: Final = 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,5 +37,17 @@ def check_arguments(tool: Tool, given: Mapping[str, Any], already_bad: Mapping[s
 
 
 def canonical_hash(record: Record) -> bytes:
-    """SHA-256 of the arguments, whatever the order of their keys."""
-    return hashlib.sha256(orjson.dumps(record, option=orjson.OPT_SORT_KEYS)).digest()
+    """SHA-256 of the arguments, whatever the order of their keys and whether a whole number is written 1 or 1.0."""
+    return hashlib.sha256(orjson.dumps(_canonical(record), option=orjson.OPT_SORT_KEYS)).digest()
+
+
+def _canonical(value: Value) -> Value:
+    match value:
+        case float() if value.is_integer() and abs(value) < _WHOLE_FLOATS_BELOW:
+            return int(value)
+        case list():
+            return [_canonical(item) for item in value]
+        case dict():
+            return {key: _canonical(item) for key, item in value.items()}
+        case _:
+            return value

@@ -176,6 +176,25 @@ def test_an_open_call_is_sent_again_to_the_hosts_next_incarnation_and_answered_o
     run(body)
 
 
+def test_two_callers_of_one_call_id_both_hear_its_answer_and_one_that_leaves_disturbs_nobody() -> None:
+    """common 8.2"""
+
+    async def body(rig: Rig) -> None:
+        server = rig.server()
+        client = BusClient(rig.wire, [PATH], ME, clock=rig.clock, scheduler=rig.loop, nonce=nonce)
+        callers = [
+            asyncio.ensure_future(client.call(TO, "verb", {}, call_id="same", within_ms=9_000)) for _ in range(3)
+        ]
+        await until(lambda: len(rig.heard) >= 1)
+        callers[0].cancel()
+        await asyncio.gather(callers[0], return_exceptions=True)
+        server.send(rig.heard[0][0], Reply("same", {"of": "one"}, None))
+        answers = await asyncio.gather(*callers[1:])
+        assert [answer.ok for answer in answers] == [{"of": "one"}, {"of": "one"}]
+
+    run(body)
+
+
 @pytest.mark.parametrize("with_host", [True, False])
 def test_a_call_without_an_answer_ends_at_its_deadline_and_says_whether_it_was_sent(with_host: bool) -> None:
     async def body(rig: Rig) -> None:

@@ -33,6 +33,14 @@ def cut_short(home: Path) -> None:
     os.truncate(home / "shards" / "0" / "data.mdb", 8_192)
 
 
+def gone(home: Path) -> None:
+    (home / "shards" / "0" / "data.mdb").unlink()
+
+
+def emptied(home: Path) -> None:
+    os.truncate(home / "shards" / "0" / "data.mdb", 0)
+
+
 def garbage(home: Path) -> None:
     (home / "shards" / "0" / "data.mdb").write_bytes(b"\xa5" * 100_000)
 
@@ -62,7 +70,7 @@ def open_store(home: Path) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [cut_short, garbage, emptied_config, more_shards, short_key, open_key, open_store],
+    [cut_short, gone, emptied, garbage, emptied_config, more_shards, short_key, open_key, open_store],
     ids=lambda d: d.__name__,
 )
 def test_up_refuses_with_5_and_doctor_finds_the_same(stopped: Nexus, damage: Callable[[Path], None]) -> None:

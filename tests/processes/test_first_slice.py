@@ -253,3 +253,27 @@ def test_a_conflict_under_a_key_stays_the_answer_of_that_key(running: Running) -
     assert first.content["outcome"] == "conflict"
     draw(agent, canvas, 2)
     assert agent.call("canvas_create_elements", body, key="k").raw == first.raw
+
+
+def test_two_clients_with_one_key_at_once_both_get_the_first_answer(running: Running) -> None:
+    """common 8.2"""
+    _, agent = running.agent("twins", running.workspace("Twins"))
+    canvas = canvas_of(agent)
+    for number in range(5):
+        body = {"canvasId": canvas, "expectedRevision": number + 1, "reason": "test", "elements": [BOX]}
+        with ThreadPoolExecutor(4) as pool:
+            results = list(
+                pool.map(lambda _, b=body, k=number: agent.call("canvas_create_elements", b, key=str(k)), range(4))
+            )
+        assert {result.content.get("outcome") for result in results} == {"applied"}
+        assert len({result.raw for result in results}) == 1
+    assert agent.ok("canvas_get_state", {"canvasId": canvas})["revision"] == 6
+
+
+def test_an_export_never_writes_into_the_home(running: Running) -> None:
+    _, agent = running.agent("exporter", running.workspace("Exports"))
+    canvas = canvas_of(agent)
+    for target in ("config.toml", "home.key", "shards/0/data.mdb", "run/new.json"):
+        outcome = running.nexus.run("canvas", "export", canvas, str(running.nexus.home / target))
+        assert (outcome.code, "home folder of NEXUS" in outcome.err) == (1, True), outcome
+    assert running.nexus.run("status").code == 0
