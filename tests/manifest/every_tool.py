@@ -73,7 +73,7 @@ PARTLY_BUILT = {
     "common 3.5": "approvals and collected steps do not exist yet; keys are held",
     "common 5.2": "what is volatile is declared; nothing compares calls yet",
     "common 1.3": "no family can come and go yet; a credential cannot be narrowed to families",
-    "common 2.1": "one credential an agent; no streams, leases or approvals to revoke",
+    "common 2.1": "one credential an agent; a call admitted just before a revocation may still act for up to 5 s",
     "common 2.3": "no guest token",
     "common 2.4": "no console login; no sessions or runs to refuse",
     "common 3.1": "agents cannot inherit the active workspace",
