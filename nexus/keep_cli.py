@@ -50,7 +50,7 @@ def backup(
         return
     print_line(f"Backup of {escape(made.manifest.homeId)} written: {escape(str(made.file))}")
     size = made.file.stat().st_size / (1024 * 1024)
-    print_line(f"  {size:.1f} MiB, {made.manifest.shards} shards, as of {time_text(made.manifest.atMs)}")
+    print_line(f"  {size:.1f} MiB, {_shards(made.manifest.shards)}, as of {time_text(made.manifest.atMs)}")
     if made.held_ms:
         print_line(f"  NEXUS stood still for {made.barrier_ms} ms; copies {made.copy_ms} ms, file {made.pack_ms} ms")
 
@@ -112,13 +112,18 @@ def reshard_command(
 
 def _print_resharded(done: Resharded) -> None:
     if done.backup is None:
-        print_line(f"The home has {done.before} shards already; nothing was changed.")
+        print_line(f"The home has {_shards(done.before)} already; nothing was changed.")
         return
-    print_line(f"{escape(str(done.home.path))} has {done.home.settings.shards} shards now, instead of {done.before}.")
+    now = _shards(done.home.settings.shards)
+    print_line(f"{escape(str(done.home.path))} has {now} now, instead of {done.before}.")
     print_line(f"  backup of before: {escape(str(done.backup))}")
     for place in done.kept:
         print_line(f"  kept: {escape(str(place))}")
     print_line("Delete these when NEXUS runs as you want it. Start it with: nexus up")
+
+
+def _shards(number: int) -> str:
+    return "1 shard" if number == 1 else f"{number} shards"
 
 
 def _absolute(file: Path) -> Path:

@@ -19,7 +19,7 @@ from bus.store import LAYOUT_VERSION, StoreBroken, StoreFull, fact_key, journal_
 from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout
 from bus.value import Record
 from nexus.archive import CONFIG, BackupRefused, Manifest, read_manifest, unpack_archive
-from nexus.backup import lock_of
+from nexus.backup import lock_of, remove_half_written
 from nexus.config import Home, create_home, settings_in, usable_cores
 from nexus.credentials import Credential, credentials_in, that_come_back
 from nexus.generations import changed_config, new_generation, replace_file, switch, tidy
@@ -67,6 +67,7 @@ def restore(file: Path, path: Path, *, may_replace: bool) -> Restored:
     home = create_home(path, cores=usable_cores())
     with lock_of(home):
         tidy(home)
+        remove_half_written(home)
         if not may_replace and _holds_something(home):
             raise HomeInUse(
                 f"{path} holds a NEXUS home with content. Add --yes to put its shards aside, or name another --home."
