@@ -86,10 +86,13 @@ def _print_restored(restored: Restored) -> None:
     print_line(f"{escape(str(restored.home.path))} is now as of {time_text(restored.manifest.atMs)}.")
     for place in restored.kept:
         print_line(f"  kept: {escape(str(place))}")
-    if not restored.compared:
-        print_line("  What the home held before could not be read, so every token of the backup is listed.")
+    if restored.new:
+        print_line("  Tokens: could not compare: this home is new. Every token of the backup is listed.")
+    elif not restored.compared:
+        print_line("  Tokens: could not compare: what the home held before could not be read. Every token is listed.")
     if restored.tokens:
-        print_line("These tokens work again; replace those that should not: nexus agent token AGENT --replace")
+        again = "work again" if restored.compared else "work here"
+        print_line(f"These tokens {again}; replace those that should not: nexus agent token AGENT --replace")
     for one in restored.tokens:
         print_line(f"  {shown(one.agent)} ({shown(one.agent_id)})")
     print_line("Start it with: nexus up")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,10 @@ from nexus.archive import BackupRefused, Manifest, read_manifest, unpack_archive
 from nexus.backup import back_up_stopped, lock_of
 from nexus.cli import build_app
 from nexus.config import Home
+from tests.support.archives import flip, members_of, with_manifest, write_tar
 from tests.support.homes import all_rows, made_home, write_rows
 
 ONE = Address("counter", "-", "one")
-Members = list[tuple[tarfile.TarInfo, bytes]]
 
 
 @pytest.fixture
@@ -36,31 +34,6 @@ def home(tmp_path: Path) -> Home:
 def file(home: Home, tmp_path: Path) -> Path:
     back_up_stopped(home, tmp_path / "b.tar")
     return tmp_path / "b.tar"
-
-
-def members_of(file: Path) -> Members:
-    with tarfile.open(file) as tar:
-        found: Members = []
-        for entry in tar:
-            content = tar.extractfile(entry)
-            assert content is not None
-            found.append((entry, content.read()))
-        return found
-
-
-def write_tar(file: Path, members: Members) -> None:
-    file.unlink()
-    with tarfile.open(file, "w") as tar:
-        for entry, content in members:
-            if entry.isreg():
-                entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-
-
-def with_manifest(members: Members, change: Callable[[dict[str, Any]], None]) -> Members:
-    manifest = json.loads(members[0][1])
-    change(manifest)
-    return [(members[0][0], json.dumps(manifest).encode()), *members[1:]]
 
 
 def test_a_backup_is_private_and_holds_config_and_shards_but_no_key_and_no_profiles(home: Home, file: Path) -> None:
@@ -143,10 +116,6 @@ def test_a_member_that_is_no_plain_file_is_refused(file: Path, kind: bytes) -> N
     write_tar(file, [*with_manifest(members, change)[:1], (link, b""), *members[2:]])
     with pytest.raises(BackupRefused, match="no plain file"):
         unpack_archive(file, file.parent / "out")
-
-
-def flip(content: bytes) -> bytes:
-    return content[:-1] + bytes((content[-1] ^ 1,))
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
