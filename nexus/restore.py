@@ -82,9 +82,12 @@ def _in_place(file: Path, path: Path, may_replace: bool) -> Restored:
         try:
             unpacked = unpack_home(file, folder / "unpacked", home.settings.incarnation)
             return _put(home, folder, unpacked, former)
-        except BaseException:
+        except BaseException as problem:
             if settings_in(path / CONFIG).generation == home.settings.generation:
                 shutil.rmtree(folder)
+            elif isinstance(problem, OSError):
+                why = f"The backup is in place in {path}, but not yet what it replaces in kept/: {problem.strerror}."
+                raise BackupRefused(f"{why} The next start does that.") from None
             raise
 
 

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import nexus.archive
+import nexus.generations
 import nexus.restore
 from bus.address import Address
 from nexus import exit_codes
@@ -20,6 +21,7 @@ from nexus.archive import BackupRefused
 from nexus.backup import back_up_stopped
 from nexus.cli import build_app
 from nexus.config import Home, open_home
+from nexus.generations import tidy
 from nexus.restore import restore
 from tests.support.archives import Members, flip, members_of, with_content, with_manifest, write_tar
 from tests.support.homes import HASH_A, agent_rows, all_rows, made_home, write_rows
@@ -132,6 +134,18 @@ def test_a_full_disk_leaves_a_home_as_it_was(
         assert run(file, home.path, "--yes")[0] == exit_codes.REFUSED
     assert all_rows(open_home(home.path)) == before
     assert [entry.name for entry in (home.path / "shards").iterdir()] == ["0"]
+
+
+def test_a_full_disk_after_the_switch_is_told_as_what_it_is(
+    home: Home, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(nexus.generations, "_keep", full)
+        code, _, told = run(file, home.path, "--yes")
+    assert (code, "is in place" in " ".join(told.split())) == (exit_codes.REFUSED, True)
+    assert "Nothing was changed" not in " ".join(told.split())
+    assert open_home(home.path).settings.incarnation == 2
+    assert [place.name for place in tidy(open_home(home.path))] == ["0"]
 
 
 def test_a_pipe_and_a_folder_are_refused_at_once(tmp_path: Path) -> None:
