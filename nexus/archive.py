@@ -15,11 +15,12 @@ import io
 import json
 import os
 import re
+import stat
 import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Annotated, Final
 
 from pydantic import Field, ValidationError
 
@@ -30,9 +31,16 @@ from tools.base import Model
 FORMAT: Final = 1
 CONFIG: Final = "config.toml"
 MANIFEST: Final = "manifest.json"
+HOME_ID: Final = "^[0-9A-Za-z._-]{1,64}$"
 _manifest_bytes_max: Final = 64 * 1024 * 1024
 _config_bytes_max: Final = 1024 * 1024
 _piece_bytes: Final = 1024 * 1024
+_counter_max: Final = 1_000_000_000
+_sequence_max: Final = 1 << 53
+_at_ms_max: Final = 253_402_300_799_999  # the last year of four digits
+_members_max: Final = 1_000_000
+_DAMAGES: Final = (tarfile.TarError, ValueError, EOFError, OverflowError, RecursionError)
+"""What tarfile and json make of a damaged file, or of one that somebody made up."""
 _NAME: Final = re.compile(r"config\.toml|shards/[0-9]/data\.mdb|artifacts/[0-9A-Za-z_-]+(/[0-9A-Za-z_-]+){0,3}")
 
 
@@ -41,26 +49,26 @@ class BackupRefused(Exception):
 
 
 class Member(Model):
-    name: str
+    name: str = Field(max_length=300)
     bytes: int = Field(ge=0, le=backup_member_bytes_max)
-    sha256: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
 
 
 class Manifest(Model):
     """What the backup is of, and every member with its checksum."""
 
-    format: int
-    nexus: str
+    format: int = Field(ge=FORMAT, le=FORMAT)
+    nexus: str = Field(pattern="^[0-9A-Za-z.+_-]{1,100}$")
     """The release that wrote it."""
-    homeId: str
-    incarnation: int = Field(ge=1)
-    layout: int = Field(ge=1)
+    homeId: str = Field(pattern=HOME_ID)
+    incarnation: int = Field(ge=1, le=_counter_max)
+    layout: int = Field(ge=1, le=_counter_max)
     shards: int = Field(ge=1, le=shards_max)
-    atMs: int
+    atMs: int = Field(ge=0, le=_at_ms_max)
     """When the shards stood still."""
-    sequences: list[int]
+    sequences: list[Annotated[int, Field(ge=0, le=_sequence_max)]] = Field(max_length=shards_max)
     """The journal's last sequence of each shard."""
-    members: list[Member]
+    members: list[Member] = Field(max_length=_members_max)
 
 
 def shard_member(shard: int) -> str:
@@ -129,13 +137,13 @@ class _Reader:
     def __init__(self, file: Path) -> None:
         self._file = file
         try:
-            self._stream = file.open("rb")
+            self._stream = _opened(file)
         except OSError as problem:
-            raise BackupRefused(f"{file} cannot be opened: {problem.strerror}.") from None
+            raise BackupRefused(f"{file} cannot be opened: {problem.strerror}. Nothing was changed.") from None
         try:
             self._tar = tarfile.open(fileobj=self._stream, mode="r|")  # noqa: SIM115 - closed with its stream
             self.manifest = self._read_manifest()
-        except (tarfile.TarError, OSError, ValueError, EOFError) as problem:
+        except (*_DAMAGES, OSError) as problem:
             self._stream.close()
             raise self._refused("is not a NEXUS backup, or is cut off") from problem
         except BaseException:
@@ -165,10 +173,10 @@ class _Reader:
             finally:
                 if out is not None:
                     out.close()
-        except tarfile.TarError as problem:
+        except _DAMAGES as problem:
             raise self._refused("is cut off or damaged") from problem
         except OSError as problem:
-            raise BackupRefused(f"{target} cannot be written: {problem.strerror}.") from None
+            raise self._refused(f"cannot be unpacked: {problem.strerror}") from None
         if digest.hexdigest() != member.sha256:
             raise self._refused(f"is damaged: {member.name} does not match its checksum")
 
@@ -176,7 +184,7 @@ class _Reader:
         """Nothing may follow."""
         try:
             more = self._tar.next()
-        except (tarfile.TarError, OSError) as problem:
+        except (*_DAMAGES, OSError) as problem:
             raise self._refused("is cut off or damaged") from problem
         if more is not None:
             raise self._refused("holds more than its manifest lists")
@@ -191,7 +199,7 @@ class _Reader:
             if isinstance(written, dict) and written.get("format") != FORMAT:
                 raise self._refused("was written by a newer NEXUS; restore it with that one")
             manifest = Manifest.model_validate(written)
-        except (ValidationError, json.JSONDecodeError) as problem:
+        except (ValidationError, json.JSONDecodeError, RecursionError) as problem:
             raise self._refused("has a manifest that this release cannot read") from problem
         self._check(manifest)
         return manifest
@@ -211,7 +219,7 @@ class _Reader:
     def _next(self, name: str, size: int) -> IO[bytes]:
         try:
             entry = self._tar.next()
-        except (tarfile.TarError, OSError) as problem:
+        except (*_DAMAGES, OSError) as problem:
             raise self._refused("is cut off or damaged") from problem
         if entry is None:
             raise self._refused("is cut off")
@@ -227,6 +235,17 @@ class _Reader:
 
     def _refused(self, why: str) -> BackupRefused:
         return BackupRefused(f"{self._file} {why}. Nothing was changed.")
+
+
+def _opened(file: Path) -> IO[bytes]:
+    """The file, if it is a regular one: opening a pipe would wait for its writer. Raises BackupRefused or OSError."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise BackupRefused(
+            f"{file} is not a regular file. Name a file that `nexus backup` wrote. Nothing was changed."
+        )
+    return os.fdopen(descriptor, "rb")
 
 
 def _created(target: Path) -> IO[bytes]:

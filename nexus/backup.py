@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from pydantic import ValidationError
 
 from bus.clock import SystemClock
 from bus.limits import takeover_wait_ms
@@ -30,6 +33,10 @@ from nexus.person_client import PersonClient
 
 _FULL: Final = "There is no room for the copies beside the shards of this home. Free some space and try again."
 _BROKEN: Final = "The copies of the shards could not be written."
+_HALF_WRITTEN: Final = re.compile(
+    r"\.before-(reshard-to-[0-9]|layout-[0-9]{1,9})-[0-9]{8}T[0-9]{6}Z(-[0-9]{1,2})?\.tar-[0-9a-z_]{8}"
+)
+"""A backup of `automatic_backup_file` that was not finished (nexus/archive.py writes it aside under this name)."""
 
 
 @dataclass(frozen=True)
@@ -132,39 +139,69 @@ def _copied(home: Home, shard: int, folder: Path, layout: int) -> int:
 def _copies(home: Home) -> Iterator[Path]:
     """A folder for the copies of one backup, removed afterwards with what others left. One backup at a time."""
     home.backups.mkdir(mode=0o700, exist_ok=True)
-    descriptor = os.open(home.backup_lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BackupRefused("Another backup of this home is being made. Try again when it is done.") from None
-        for left in home.backups.iterdir():
-            if left.is_dir() and not left.is_symlink():
-                shutil.rmtree(left)
+    with _backup_lock(home) as taken:
+        if not taken:
+            raise BackupRefused("Another backup of this home is being made. Try again when it is done.")
+        _remove_left(home)
         folder = home.backups / SystemClock().new_id()
         folder.mkdir(mode=0o700)
         try:
             yield folder
         finally:
             shutil.rmtree(folder)
+
+
+def remove_half_written(home: Home) -> None:
+    """Remove what interrupted backups left in the home's folder of backups, unless one is being made now."""
+    if home.backups.is_dir() and not home.backups.is_symlink():
+        with _backup_lock(home) as taken:
+            if taken:
+                _remove_left(home)
+
+
+@contextmanager
+def _backup_lock(home: Home) -> Iterator[bool]:
+    """Whether the lock that makes backups one at a time is held by this process now."""
+    descriptor = os.open(home.backup_lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            taken = True
+        except BlockingIOError:
+            taken = False
+        yield taken
     finally:
         os.close(descriptor)
+
+
+def _remove_left(home: Home) -> None:
+    """Folders of copies and automatic backups that were not finished. Nothing that the person put there."""
+    for left in home.backups.iterdir():
+        if left.is_symlink():
+            continue
+        if left.is_dir():
+            shutil.rmtree(left)
+        elif _HALF_WRITTEN.fullmatch(left.name) and left.is_file():
+            left.unlink()
 
 
 def _packed(home: Home, file: Path, folder: Path, answer: Mapping[str, object], layout: int) -> Made:
     started_ns = time.monotonic_ns()
     shards = home.settings.shards
-    manifest = Manifest(
-        format=FORMAT,
-        nexus=__version__,
-        homeId=home.home_id,
-        incarnation=home.settings.incarnation,
-        layout=layout,
-        shards=shards,
-        atMs=_whole(answer.get("atMs")),
-        sequences=[_whole(sequence) for sequence in _list(answer.get("sequences"))],
-        members=[],
-    )
+    try:
+        manifest = Manifest(
+            format=FORMAT,
+            nexus=__version__,
+            homeId=home.home_id,
+            incarnation=home.settings.incarnation,
+            layout=layout,
+            shards=shards,
+            atMs=_whole(answer.get("atMs")),
+            sequences=[_whole(sequence) for sequence in _list(answer.get("sequences"))],
+            members=[],
+        )
+    except ValidationError:
+        raise BackupRefused(f"{home.path / CONFIG} or what is stored has values that no backup may have.") from None
     copies = [(shard_member(shard), folder / str(shard) / "data.mdb") for shard in range(shards)]
     # Packed from a copy: the person may change the file between its checksum and its content, and nobody would know
     # before the backup is needed.

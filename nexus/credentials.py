@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from bus.address import Address
-from bus.codec import CorruptRow, unpack_versioned
+from bus.codec import unpack_versioned
 from bus.store import Store, owners, row_of, state_prefix
-from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout
 from bus.value import Record, Value
 
 
@@ -30,32 +28,14 @@ class Credential:
         return {"agentId": self.agent_id, "name": self.agent, "credential": self.name}
 
 
-def credentials_in(folders: Iterable[Path]) -> set[Credential] | None:
-    """Every credential that counts in these shards; None if one of them cannot be read."""
-    found: set[Credential] = set()
-    for folder in folders:
-        if not (folder / "data.mdb").exists():
-            continue  # a home that was never started
-        try:
-            store = LmdbStore(folder)
-        except (StoreInUse, UnknownLayout, OSError):
-            return None
-        try:
-            found.update(_credentials(store))
-        except CorruptRow:
-            return None
-        finally:
-            store.close()
-    return found
-
-
-def that_come_back(restored: set[Credential], present: set[Credential] | None) -> list[Credential]:
+def that_come_back(restored: Iterable[Credential], present: Iterable[Credential] | None) -> list[Credential]:
     """What the home would accept again and does not now: another hash, or an agent or credential that is gone."""
     known = {(one.agent_id, one.name, one.digest) for one in present or ()}
     return sorted(one for one in restored if (one.agent_id, one.name, one.digest) not in known)
 
 
-def _credentials(store: Store) -> Iterable[Credential]:
+def credentials_of(store: Store) -> Iterable[Credential]:
+    """Every credential that counts in this shard. Raises CorruptRow."""
     after: Address | None = None
     while page := list(owners(store, "agent", after, 100)):
         for agent in page:

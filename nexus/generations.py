@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from bus.store_lmdb import sync
-from nexus.config import Home, HomeRefused, open_home
+from nexus.config import Home, HomeRefused, Settings, open_home
 
 _GENERATION: Final = re.compile(r"generation-([1-9][0-9]{0,8})\Z")
 _SHARD: Final = re.compile(r"[0-9]\Z")
@@ -54,6 +54,20 @@ def switch(home: Home, config: str) -> Home:
             _sync_names(folder)
     replace_file(home.path / "config.toml", config.encode())
     return open_home(home.path)
+
+
+def config_text(settings: Settings) -> str:
+    """A config.toml that says these settings and nothing else. The home id has been checked for its characters."""
+    return (
+        "# Settings of this NEXUS home. Change `port` here; `shards` by `nexus reshard`; nothing else by hand.\n"
+        f"{_COMMENT}\n"
+        f"incarnation = {settings.incarnation}\n"
+        f"generation = {settings.generation}\n"
+        f'home_id = "{settings.home_id}"\n'
+        f"shards = {settings.shards}\n"
+        "# The port of the MCP address on 127.0.0.1; `nexus up --port` overrides it for one run.\n"
+        f"port = {settings.port}\n"
+    )
 
 
 def changed_config(text: str, **numbers: int) -> str:

@@ -50,7 +50,7 @@ def backup(
         return
     print_line(f"Backup of {escape(made.manifest.homeId)} written: {escape(str(made.file))}")
     size = made.file.stat().st_size / (1024 * 1024)
-    print_line(f"  {size:.1f} MiB, {made.manifest.shards} shards, as of {time_text(made.manifest.atMs)}")
+    print_line(f"  {size:.1f} MiB, {_shards(made.manifest.shards)}, as of {time_text(made.manifest.atMs)}")
     if made.held_ms:
         print_line(f"  NEXUS stood still for {made.barrier_ms} ms; copies {made.copy_ms} ms, file {made.pack_ms} ms")
 
@@ -88,10 +88,13 @@ def _print_restored(restored: Restored) -> None:
         print_line(f"  kept: {escape(str(place))}")
     if not restored.listed:
         print_line("  The tokens of the backup could not be read. Any of them may work again: replace those in doubt.")
+    elif restored.new:
+        print_line("  Tokens: could not compare: this home is new. Every token of the backup is listed.")
     elif not restored.compared:
-        print_line("  What the home held before could not be read, so every token of the backup is listed.")
+        print_line("  Tokens: could not compare: what the home held before could not be read. Every token is listed.")
     if restored.tokens:
-        print_line("These tokens work again; replace those that should not: nexus agent token AGENT --replace")
+        again = "work again" if restored.compared else "work here"
+        print_line(f"These tokens {again}; replace those that should not: nexus agent token AGENT --replace")
     for one in restored.tokens:
         print_line(f"  {shown(one.agent)} ({shown(one.agent_id)})")
     print_line("Start it with: nexus up")
@@ -114,13 +117,18 @@ def reshard_command(
 
 def _print_resharded(done: Resharded) -> None:
     if done.backup is None:
-        print_line(f"The home has {done.before} shards already; nothing was changed.")
+        print_line(f"The home has {_shards(done.before)} already; nothing was changed.")
         return
-    print_line(f"{escape(str(done.home.path))} has {done.home.settings.shards} shards now, instead of {done.before}.")
+    now = _shards(done.home.settings.shards)
+    print_line(f"{escape(str(done.home.path))} has {now} now, instead of {done.before}.")
     print_line(f"  backup of before: {escape(str(done.backup))}")
     for place in done.kept:
         print_line(f"  kept: {escape(str(place))}")
     print_line("Delete these when NEXUS runs as you want it. Start it with: nexus up")
+
+
+def _shards(number: int) -> str:
+    return "1 shard" if number == 1 else f"{number} shards"
 
 
 def _absolute(file: Path) -> Path:

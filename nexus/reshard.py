@@ -23,7 +23,7 @@ from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout, stored_layout
 from bus.stored_time import newest_record_ms
 from bus.value import Record
 from nexus.archive import CONFIG, BackupRefused
-from nexus.backup import automatic_backup_file, back_up_stopped, lock_of
+from nexus.backup import automatic_backup_file, back_up_stopped, lock_of, remove_half_written
 from nexus.config import Home, HomeRefused
 from nexus.generations import changed_config, new_generation, switch, tidy
 
@@ -61,6 +61,7 @@ def reshard_home(home: Home, shards: int) -> Resharded:
     """Deal the home out over `shards` shards. Raises ReshardRefused, BackupRefused, AlreadyRunning, ChildrenLinger."""
     with lock_of(home):
         tidy(home)
+        remove_half_written(home)
         before = home.settings.shards
         if shards == before:
             return Resharded(home, before, 0, None, ())

@@ -1,29 +1,26 @@
 """Restoring a backup, into a new home or in place of what a home has (docs/decisions/0005).
 
-Order: everything is unpacked and checked beside the shards in use; then one replacement of config.toml makes it the
-home, as its next generation and incarnation. Interrupted before, nothing has changed; after, the old shards are moved
-to `kept/` by the next command that takes the home's lock.
+Order: everything is unpacked and checked beside the shards in use, or before there is a home (nexus/unpacking.py);
+then one replacement of config.toml makes it the home, as its next generation and incarnation. Interrupted before,
+nothing has changed; after, the old shards are moved to `kept/` by the next command that takes the home's lock.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bus.address import host
-from bus.clock import SystemClock
-from bus.codec import pack_row
-from bus.store import LAYOUT_VERSION, StoreBroken, StoreFull, fact_key, journal_key, sequence_of
-from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout
-from bus.stored_time import newest_record_ms
+from bus.store_lmdb import sync
 from bus.value import Record
-from nexus.archive import CONFIG, BackupRefused, Manifest, read_manifest, unpack_archive
-from nexus.backup import lock_of
+from nexus.archive import CONFIG, BackupRefused, Manifest, read_manifest
+from nexus.backup import lock_of, remove_half_written
 from nexus.config import Home, create_home, settings_in, usable_cores
-from nexus.credentials import Credential, credentials_in, that_come_back
-from nexus.generations import changed_config, new_generation, replace_file, switch, tidy
+from nexus.content_check import Content, content_of_all
+from nexus.credentials import Credential, that_come_back
+from nexus.generations import config_text, new_generation, replace_file, switch, tidy
+from nexus.unpacking import Unpacked, refuse_newer, remove_left_stages, stage_in, unpack_home
 
 
 class HomeInUse(Exception):
@@ -41,9 +38,11 @@ class Restored:
     tokens: tuple[Credential, ...]
     """Credentials that are accepted again and were not before."""
     compared: bool
-    """Whether the home's former credentials could be read; if not, all are listed."""
+    """Whether the home had credentials before that could be read; if not, all are listed."""
     listed: bool
-    """Whether those of the backup could be read; if not, none is listed."""
+    """Whether the backup's credentials could be read; if not, not all that come back are listed."""
+    new: bool
+    """Whether nothing had happened in the home before, so that there was nothing to compare with."""
 
     def record(self) -> Record:
         """What `nexus restore --json` prints."""
@@ -63,85 +62,91 @@ class Restored:
 def restore(file: Path, path: Path, *, may_replace: bool) -> Restored:
     """Put the backup in `file` in place at `path`, which is made if it is not there.
 
-    Raises BackupRefused, HomeInUse, HomeRefused, AlreadyRunning.
+    Raises BackupRefused, HomeInUse, HomeRefused, AlreadyRunning; then everything is as it was.
     """
-    manifest = read_manifest(file)
-    if manifest.layout > LAYOUT_VERSION:
-        raise BackupRefused(f"{file} has a newer layout of the store. Restore it with the NEXUS that wrote it.")
+    refuse_newer(file, read_manifest(file))
+    try:
+        if os.path.lexists(path / CONFIG):
+            return _in_place(file, path, may_replace)
+        return _in_new_home(file, path, may_replace)
+    except OSError as problem:
+        why = f"The backup cannot be put in place in {path}: {problem.strerror}. Nothing was changed."
+        raise BackupRefused(why) from None
+
+
+def _in_place(file: Path, path: Path, may_replace: bool) -> Restored:
     home = create_home(path, cores=usable_cores())
     with lock_of(home):
         tidy(home)
-        if not may_replace and _holds_something(home):
-            raise HomeInUse(
-                f"{path} holds a NEXUS home with content. Add --yes to put its shards aside, or name another --home."
-            )
-        return _in_place(file, home)
+        remove_half_written(home)
+        remove_left_stages(path)
+        former = _former(home, may_replace)
+        folder = new_generation(home)
+        try:
+            unpacked = unpack_home(file, folder / "unpacked", home.settings.incarnation)
+            return _put(home, folder, unpacked, former)
+        except BaseException as problem:
+            if settings_in(path / CONFIG).generation == home.settings.generation:
+                shutil.rmtree(folder)
+            elif isinstance(problem, OSError):
+                why = f"The backup is in place in {path}, but not yet what it replaces in kept/: {problem.strerror}."
+                raise BackupRefused(f"{why} The next start does that.") from None
+            raise
 
 
-def _in_place(file: Path, home: Home) -> Restored:
-    folder = new_generation(home)
-    try:
-        unpacked = folder / "unpacked"
-        manifest = unpack_archive(file, unpacked)
-        folders = _shards_in(folder, unpacked, manifest.shards)
-        incarnation = 1 + max(home.settings.incarnation, settings_in(unpacked / CONFIG).incarnation)
-        config = changed_config(
-            (unpacked / CONFIG).read_text(encoding="utf-8"),
-            shards=manifest.shards,
-            incarnation=incarnation,
-            generation=home.settings.generation + 1,
+def _in_new_home(file: Path, path: Path, may_replace: bool) -> Restored:
+    """The home is made when everything in the backup has been found good, and removed if it then cannot be filled."""
+    with stage_in(path) as stage:
+        unpacked = unpack_home(file, stage / "unpacked", 1)
+        before = {entry.name for entry in path.iterdir()}
+        try:
+            home = create_home(path, cores=usable_cores())
+        except BaseException:
+            _remove_made(path, before)
+            raise
+        with lock_of(home):
+            try:
+                former = _former(home, may_replace)
+                return _put(home, new_generation(home), unpacked, former)
+            except BaseException:
+                _remove_made(path, before)
+                raise
+
+
+def _remove_made(path: Path, before: set[str]) -> None:
+    """Remove what `before` does not name; config.toml first, since it makes the folder a home."""
+    if CONFIG in before:
+        return  # somebody else made the home meanwhile
+    (path / CONFIG).unlink(missing_ok=True)
+    for entry in path.iterdir():
+        if entry.name not in before and entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name not in before:
+            entry.unlink()
+
+
+def _former(home: Home, may_replace: bool) -> Content:
+    former = content_of_all(home.shard_folder(shard) for shard in range(home.settings.shards))
+    if former.written and not may_replace:
+        raise HomeInUse(
+            f"{home.path} holds a NEXUS home with content. Add --yes to put its shards aside, or name another --home."
         )
-        _finish(folders, manifest, incarnation)
-        present = credentials_in(home.shard_folder(shard) for shard in range(home.settings.shards))
-        restored = credentials_in(folders)
-        _place_artifacts(unpacked / "artifacts", home.artifacts)
-        shutil.rmtree(unpacked)
-        _keep_config(home)
-    except OSError as problem:
-        shutil.rmtree(folder)
-        raise BackupRefused(f"The backup cannot be unpacked in {home.path}: {problem.strerror}.") from None
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
-    home = switch(home, config)
+    return former
+
+
+def _put(home: Home, folder: Path, unpacked: Unpacked, former: Content) -> Restored:
+    for shard in range(unpacked.manifest.shards):
+        (unpacked.folder / "shards" / str(shard)).rename(folder / str(shard))
+    _place_artifacts(unpacked.folder / "artifacts", home.artifacts)
+    shutil.rmtree(unpacked.folder)
+    sync(folder)
+    _keep_config(home)
+    home = switch(home, config_text(replace(unpacked.settings, generation=home.settings.generation + 1)))
     kept = tidy(home)
-    tokens = that_come_back(restored or set(), present)
-    return Restored(
-        home, manifest, tuple(kept), tuple(tokens), compared=present is not None, listed=restored is not None
-    )
-
-
-def _shards_in(folder: Path, unpacked: Path, shards: int) -> list[Path]:
-    folders = [folder / str(shard) for shard in range(shards)]
-    for shard, place in enumerate(folders):
-        (unpacked / "shards" / str(shard)).rename(place)
-    return folders
-
-
-def _finish(folders: Sequence[Path], manifest: Manifest, incarnation: int) -> None:
-    """Each copy is what the manifest says, and its event log tells that it was restored, by the person."""
-    for shard, (folder, sequence) in enumerate(zip(folders, manifest.sequences, strict=True)):
-        try:
-            store = LmdbStore(folder, manifest.layout)
-        except (UnknownLayout, StoreInUse):
-            raise BackupRefused(f"Shard {shard} of the backup has not the layout that its manifest names.") from None
-        try:
-            last = store.last(b"j")
-            if sequence != (0 if last is None else sequence_of(last[0])):
-                raise BackupRefused(f"Shard {shard} of the backup does not end where its manifest says.")
-            if manifest.layout == LAYOUT_VERSION:
-                data: Record = {"incarnation": incarnation, "backupAt": manifest.atMs}
-                # No earlier than what is stored, though the machine's clock was set back: the host begins at this time.
-                at_ms = max(SystemClock().now_ms(), newest_record_ms(store))
-                record: Record = {"owner": str(host(shard)), "call": "", "by": "person", "at": at_ms}
-                told = pack_row({**record, "events": [["home.restored", data]]})
-                store.commit([(journal_key(sequence + 1), told), (fact_key("home-incarnation"), pack_row(incarnation))])
-        except StoreFull:
-            raise BackupRefused("There is no room for the shards of the backup. Free some space.") from None
-        except StoreBroken:
-            raise BackupRefused("The shards of the backup could not be written.") from None
-        finally:
-            store.close()
+    tokens = that_come_back(unpacked.credentials, former.credentials)
+    compared = former.written and former.credentials is not None
+    known = unpacked.are_credentials_known
+    return Restored(home, unpacked.manifest, tuple(kept), tuple(tokens), compared, listed=known, new=not former.written)
 
 
 def _place_artifacts(source: Path, target: Path) -> None:
@@ -158,20 +163,3 @@ def _keep_config(home: Home) -> None:
     home.kept.mkdir(mode=0o700, exist_ok=True)
     former = (home.path / CONFIG).read_bytes()
     replace_file(home.kept / f"config-of-generation-{home.settings.generation}.toml", former)
-
-
-def _holds_something(home: Home) -> bool:
-    """Whether any shard has a journal, or cannot be read."""
-    for shard in range(home.settings.shards):
-        folder = home.shard_folder(shard)
-        if not (folder / "data.mdb").exists():
-            continue
-        try:
-            store = LmdbStore(folder)
-        except (StoreInUse, UnknownLayout, StoreBroken):
-            return True
-        last = store.last(b"j")
-        store.close()
-        if last is not None:
-            return True
-    return False

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,10 @@ from nexus.archive import BackupRefused, Manifest, read_manifest, unpack_archive
 from nexus.backup import back_up_stopped, lock_of
 from nexus.cli import build_app
 from nexus.config import Home
+from tests.support.archives import flip, members_of, with_manifest, write_tar
 from tests.support.homes import all_rows, made_home, write_rows
 
 ONE = Address("counter", "-", "one")
-Members = list[tuple[tarfile.TarInfo, bytes]]
 
 
 @pytest.fixture
@@ -36,31 +34,6 @@ def home(tmp_path: Path) -> Home:
 def file(home: Home, tmp_path: Path) -> Path:
     back_up_stopped(home, tmp_path / "b.tar")
     return tmp_path / "b.tar"
-
-
-def members_of(file: Path) -> Members:
-    with tarfile.open(file) as tar:
-        found: Members = []
-        for entry in tar:
-            content = tar.extractfile(entry)
-            assert content is not None
-            found.append((entry, content.read()))
-        return found
-
-
-def write_tar(file: Path, members: Members) -> None:
-    file.unlink()
-    with tarfile.open(file, "w") as tar:
-        for entry, content in members:
-            if entry.isreg():
-                entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-
-
-def with_manifest(members: Members, change: Callable[[dict[str, Any]], None]) -> Members:
-    manifest = json.loads(members[0][1])
-    change(manifest)
-    return [(members[0][0], json.dumps(manifest).encode()), *members[1:]]
 
 
 def test_a_backup_is_private_and_holds_config_and_shards_but_no_key_and_no_profiles(home: Home, file: Path) -> None:
@@ -161,10 +134,6 @@ def test_a_member_that_is_no_plain_file_is_refused(file: Path, kind: bytes) -> N
         unpack_archive(file, file.parent / "out")
 
 
-def flip(content: bytes) -> bytes:
-    return content[:-1] + bytes((content[-1] ^ 1,))
-
-
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_member_that_does_not_match_its_checksum_is_refused(file: Path, number: int) -> None:
     members = members_of(file)
@@ -198,12 +167,71 @@ def test_a_file_that_is_cut_off_more_than_it_lists_or_something_else_is_refused(
         ({"shards": 9}, "cannot read"),
         ({"members": []}, "one whole home"),
         ({"sequences": [1]}, "one whole home"),
+        ({"atMs": 10**30}, "cannot read"),
+        ({"atMs": -1}, "cannot read"),
+        ({"incarnation": 10**30}, "cannot read"),
+        ({"layout": 10**30}, "cannot read"),
+        ({"sequences": [1, 10**30]}, "cannot read"),
+        ({"homeId": 'x"\n'}, "cannot read"),
+        ({"nexus": "x" * 1_000}, "cannot read"),
     ],
 )
 def test_a_manifest_that_is_newer_or_not_of_one_home_is_refused(file: Path, change: dict[str, Any], why: str) -> None:
     write_tar(file, with_manifest(members_of(file), lambda manifest: manifest.update(change)))
     with pytest.raises(BackupRefused, match=why):
         read_manifest(file)
+
+
+def test_a_manifest_of_many_brackets_or_digits_is_refused_in_one_sentence(file: Path) -> None:
+    members = members_of(file)
+    for content in (b"[" * 200_000, b'{"format": ' + b"9" * 10_000 + b"}", b"\xff"):
+        write_tar(file, [(members[0][0], content), *members[1:]])
+        result = CliRunner().invoke(build_app(), ["restore", str(file), "--home", str(file.parent / "new")])
+        assert (result.exit_code, result.stdout) == (exit_codes.REFUSED, "")
+        assert "Nothing was changed" in result.stderr
+        assert not (file.parent / "new").exists()
+
+
+def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for file in (tmp_path / "pipe", tmp_path, Path(os.devnull)):
+        with pytest.raises(BackupRefused, match="not a regular file"):
+            read_manifest(file)
+
+
+HALF = ".before-reshard-to-2-20260101T000000Z.tar-ab12_xyz"
+
+
+@pytest.mark.parametrize("command", [["backup", "c.tar"], ["reshard", "2"], ["reshard", "1"], ["restore", "b.tar"]])
+def test_what_a_killed_reshard_left_is_removed_by_the_next_command_and_nothing_else(
+    home: Home, file: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.chdir(file.parent)
+    mine = [".before-reshard-mine", "before-reshard-to-2-20260101T000000Z.tar", ".other.tar-ab12_xyz"]
+    for name in (HALF, HALF.replace("reshard-to-2", "layout-3"), *mine):
+        (home.backups / name).write_bytes(b"half")
+    more = ["--yes"] if command[0] == "restore" else []
+    result = CliRunner().invoke(build_app(), [*command, *more, "--home", str(home.path)])
+    assert result.exit_code == 0, result.output
+    left = {place.name for place in home.backups.iterdir()}
+    assert set(mine) <= left
+    assert {name for name in left if "tar-" in name} == {mine[2]}
+
+
+def test_a_home_whose_id_somebody_changed_is_refused_in_one_sentence(home: Home, tmp_path: Path) -> None:
+    config = home.path / "config.toml"
+    config.write_text(config.read_text().replace(home.home_id, "two words"))
+    result = CliRunner().invoke(build_app(), ["backup", str(tmp_path / "c.tar"), "--home", str(home.path)])
+    assert (result.exit_code, result.stdout) == (exit_codes.REFUSED, "")
+    assert "no backup may have" in result.stderr
+
+
+def test_one_shard_is_told_in_the_singular(tmp_path: Path) -> None:
+    small = made_home(tmp_path / "small", 1)
+    for command in (["backup", str(tmp_path / "s.tar")], ["reshard", "1"]):
+        result = CliRunner().invoke(build_app(), [*command, "--home", str(small.path)])
+        assert "1 shard" in result.stdout
+        assert "1 shards" not in result.stdout
 
 
 def test_a_second_backup_at_once_is_refused(home: Home, tmp_path: Path) -> None:
