@@ -93,7 +93,7 @@ def test_every_write_that_was_acknowledged_before_a_backup_is_in_the_restored_ho
         token = str(agents[0][1]._token)
         raw = (Path(folder) / "b.tar").read_bytes()
         assert token.encode() not in raw
-        assert token.rpartition("_")[2].encode() not in raw, "no token in a backup (security 2.23)"
+        assert token.split("_", 2)[2].encode() not in raw, "no token in a backup (security 2.23)"
         with home_in(folder, "restored") as restored:
             told = restored.run("restore", str(Path(folder) / "b.tar"), "--json").record
             assert sorted(one["agentId"] for one in told["tokens"]) == sorted(agent_id for agent_id, _ in agents)
