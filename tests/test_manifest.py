@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from tests.manifest import CODES_NOT_BUILT, NOT_BUILT, PARTLY_BUILT, RULES
+from tests.support.source import syntax_of
 from tools.catalogue import TOOLS
 from tools.errors import Code
 
@@ -27,7 +28,7 @@ _NAMED: Final = re.compile(r"\b(common|canvas|mesh|security) (\d+(?:\.\d+)?(?:, 
 @cache
 def _trees() -> tuple[ast.Module, ...]:
     files = (ROOT / "tests").rglob("test_*.py")
-    return tuple(ast.parse(path.read_text()) for path in files if path != Path(__file__))
+    return tuple(syntax_of(path) for path in files if path != Path(__file__))
 
 
 @cache

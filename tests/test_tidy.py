@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.source import syntax_of
+
 ROOT = Path(__file__).resolve().parent.parent
 PRODUCT = ("bus", "tools", "actors", "nexus")
 
@@ -55,7 +57,7 @@ def python_files(*folders: str) -> list[Path]:
 
 @functools.cache
 def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return syntax_of(path)
 
 
 def place(path: Path, line: int) -> str:

@@ -6,7 +6,7 @@ own protocol. Event loop thread only. Invariants
   or an end of a message: what it gathers (a header line, a trailer) costs time that grows with the square of its size.
 - A request that has begun is whole within `head_seconds` and then `body_seconds`, or the connection ends; so does one
   that sends nothing at all, and one that does not take what it is sent. Time that passes because the application is
-  not reading yet (its agent's owner is restarting) does not count.
+  not reading yet (its agent's owner is restarting) does not count: the bound begins anew when it reads again.
 - There are at most `connections_max` connections a listener: other users can fill the loopback port, and then the Unix
   socket, which only this user reaches, still answers. uvicorn's `limit_concurrency` counts connections of both and
   would refuse everyone's requests because of idle ones; it is set above both, where it bounds requests whose
@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
 import httptools
 import uvicorn
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bus.limits import (
@@ -107,6 +109,7 @@ class BorderProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = _Flow(transport, self._reads_again)
         if self._is_one_too_many():
             transport.abort()
         else:
@@ -187,6 +190,12 @@ class BorderProtocol(HttpToolsProtocol):
         seconds = self.bounds.body_seconds if self._is_in_body else self.bounds.head_seconds
         self._reading = self.loop.call_later(seconds, self._is_late)
 
+    def _reads_again(self) -> None:
+        """The client could send nothing while nobody read, so what is left of the bound would be too short."""
+        if self._reading is not None:
+            self._cancel_reading()
+            self._await_more()
+
     def _is_late(self) -> None:
         self._reading = None
         if self.flow.read_paused or (not self._is_in_body and not self._is_answered):
@@ -231,6 +240,20 @@ class BorderProtocol(HttpToolsProtocol):
     @staticmethod
     def _is_unix(connection: Any) -> bool:
         return connection.server is None or connection.server[1] is None
+
+
+class _Flow(FlowControl):
+    """uvicorn's, which says when the transport is read from again."""
+
+    def __init__(self, transport: asyncio.Transport, resumed: Callable[[], None]) -> None:
+        super().__init__(transport)
+        self._resumed = resumed
+
+    def resume_reading(self) -> None:
+        was_paused = self.read_paused
+        super().resume_reading()
+        if was_paused:
+            self._resumed()
 
 
 class _TooManyHeaders(Exception):

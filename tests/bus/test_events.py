@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 from bus.events import CATALOGUE
+from tests.support.source import syntax_of
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -15,7 +16,7 @@ def _strings(folder: str) -> set[str]:
         node.value
         for path in (ROOT / folder).rglob("*.py")
         if path != ROOT / "bus" / "events.py"
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(syntax_of(path))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
 
@@ -25,7 +26,7 @@ def _written() -> set[str]:
     return {
         node.args[0].value
         for path in (ROOT / "actors").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(syntax_of(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Event" and node.args
         if isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
     }

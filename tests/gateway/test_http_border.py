@@ -239,7 +239,7 @@ async def test_a_second_request_has_the_same_time_and_its_end_does_not_fall_into
 @in_loop
 async def test_the_time_that_the_application_does_not_read_is_not_the_clients() -> None:
     """common 2.3"""
-    bounds = Bounds(body_seconds=0.3)
+    bounds = Bounds(body_seconds=0.5)
     async with serving(bounds) as server:
         server.application.may_read.clear()
         reader, writer = await server.connected()

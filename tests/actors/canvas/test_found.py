@@ -13,6 +13,7 @@ from actors.decision import PrincipalKind
 from bus.value import Record
 from tests.actors.canvas.board import EDITOR, STRANGER, Board, board_of, empty_board, rectangle
 from tests.support.bench import PERSON
+from tests.support.source import syntax_of
 from tools.canvas.outputs import CanvasCreateOutput
 from tools.errors import NOT_FOUND, Code
 
@@ -98,7 +99,7 @@ def test_the_rules_are_pure() -> None:
     """ARCHITECTURE, Owners: decide takes time and ids from its context, and does no input or output"""
     impure = {"asyncio", "threading", "time", "random", "os", "socket", "zmq", "lmdb", "pathlib", "subprocess"}
     for file in Path(canvas.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in ast.walk(syntax_of(file)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not {name.split(".")[0] for name in names} & impure, file.name
