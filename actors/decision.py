@@ -18,6 +18,7 @@ from bus.identifier import derived_id, derived_number
 from bus.message_record import message_record
 from bus.value import Record, Value
 from tools.errors import Refusal
+from tools.setting_catalogue import DEFAULTS, Snapshot
 
 State = TypeVar("State")
 
@@ -43,6 +44,8 @@ class Principal:
     """For AGENT: the scope that admission resolved."""
     credential: str = ""
     """For AGENT: which of its credentials."""
+    version: int = 0
+    """For AGENT: of the authority under which the call was admitted."""
     owner: Address | None = None
     """For OWNER: which owner sent the message."""
 
@@ -77,6 +80,8 @@ class Context:
     """The owner's own address."""
     source: tuple[int, int] | None = None
     """For a parcel: the shard that sent it and the sequence of its commit there - a projection's cursor."""
+    settings: Snapshot = DEFAULTS
+    """The person's settings as they were last published to this host."""
 
     def new_id(self, label: str = "") -> str:
         """A time-ordered id, the same whenever this call is decided with the same label in this millisecond."""
@@ -149,7 +154,38 @@ class CancelTimer:
     name: str
 
 
-Effect: TypeAlias = Put | Delete | Event | Send | Answer | SetTimer | CancelTimer
+@message_record
+class Dispatch:
+    """Send an admitted call of this agent on, in the commit that charges, records or consumes for it (0009).
+
+    Its owner decides it as the agent's own call, and tells this owner by `settled {callId, ok | error}` in the same
+    commit; a look decides nothing and tells `looked {callId, would, fingerprint}`.
+    """
+
+    to: Address
+    tool: str
+    arguments: Record
+    call_id: str
+    stamp: Record
+    """As admission gives it: agentId, workspaceId, credential, version, issuedMs."""
+    deadline_ms: int | None = None
+    """Host time after which it is refused instead of decided; None: it is never too late."""
+    fingerprint: Record | None = None
+    """What the target must still be; otherwise nothing is decided and it is settled as `approval_lapsed`."""
+    as_of_now: bool = False
+    """The target's current revision is put in for the one that the arguments name."""
+    is_look: bool = False
+
+
+@message_record
+class TellHosts:
+    """A message to every shard host; the reply of this decision waits for all of them."""
+
+    verb: str
+    body: Record
+
+
+Effect: TypeAlias = Put | Delete | Event | Send | Answer | SetTimer | CancelTimer | Dispatch | TellHosts
 RowEffect: TypeAlias = Put | Delete
 
 
@@ -162,6 +198,8 @@ class Decision:
 
 
 Decide: TypeAlias = Callable[[State, Message, Context], Decision]
+Fingerprint: TypeAlias = Callable[[State, Message, Context], Record]
+AsOfNow: TypeAlias = Callable[[State, Record], Record]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +210,11 @@ class Verb(Generic[State]):
     callers: frozenset[PrincipalKind]
     head_only: bool = False
     """Decides from rows named `head` or `head/...` alone, so a large owner need not be loaded (canvas 5)."""
+    fingerprint: Fingerprint[State] | None = None
+    """Of a tool that can need an approval: what of its target a card shows, and what may not change before it runs
+    (common 5.3). Flat: names to one-line strings and numbers, in the order in which a card shows them. Pure."""
+    as_of_now: AsOfNow[State] | None = None
+    """The arguments with the target's current revision put in (work-plan-tool, collected plans). Pure."""
 
 
 Upgrade: TypeAlias = Callable[[str, Value], Value]

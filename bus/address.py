@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 NO_WORKSPACE: Final = "-"
+HOST: Final = "host"
 _PARSED_KEPT_MAX: Final = 4_096
 
 _KIND: Final = re.compile(r"[a-z][a-z_]{0,31}\Z")
@@ -46,6 +47,8 @@ class Address:
 
     def shard(self, shards: int) -> int:
         """The shard that hosts this owner when there are `shards` of them. Stable over releases and machines."""
+        if self.kind == HOST:
+            return int(self.id)
         return zlib.crc32(str(self).encode()) % shards
 
 
@@ -59,6 +62,7 @@ def _parsed(text: str) -> Address:
 
 
 DIRECTORY: Final = Address("app", NO_WORKSPACE, "directory")
+SETTINGS: Final = Address("settings", NO_WORKSPACE, "settings")
 
 
 def agent(agent_id: str) -> Address:
@@ -83,5 +87,5 @@ def projection(kind: str) -> Address:
 
 
 def host(shard: int) -> Address:
-    """A shard host itself, for inspection; no owner has this kind."""
-    return Address("host", NO_WORKSPACE, str(shard))
+    """A shard host itself: for inspection, and what every host is told (0009). It lies on the shard of its number."""
+    return Address(HOST, NO_WORKSPACE, str(shard))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from actors.agent.keys import UsedKey, digest_in
+from actors.agent.plan_book import PlanBook
 from actors.decision import Put, RowEffect
 from bus.value import Record
 from tools.base import Model
@@ -74,6 +75,7 @@ class AgentState:
     claims: dict[str, Claim] = field(default_factory=dict)
     keys: dict[str, UsedKey] = field(default_factory=dict)
     """Used idempotency keys by digest, oldest first: their rows are named by time."""
+    plans: PlanBook = field(default_factory=PlanBook)
 
     def living(self) -> Head | None:
         """The agent, unless it never was or was removed."""
@@ -94,6 +96,8 @@ def apply(state: AgentState, effect: RowEffect) -> None:
             state.claims[call_id] = Claim.model_validate(value)
         case ("claim", _, call_id), _:
             state.claims.pop(call_id, None)
+        case ("plan" | "step", _, _), _:
+            state.plans.apply(effect)
         case ("key", _, name), Put(_, value):
             state.keys[digest_in(name)] = UsedKey.model_validate(value)
         case ("key", _, name), _:

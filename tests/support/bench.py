@@ -10,6 +10,7 @@ from actors.decision import (
     Context,
     Decision,
     Delete,
+    Dispatch,
     Event,
     Message,
     Principal,
@@ -18,11 +19,13 @@ from actors.decision import (
     Rules,
     Send,
     SetTimer,
+    TellHosts,
 )
 from bus.address import Address
 from bus.clock import ManualClock
 from bus.value import Record, Value
 from tools.errors import Refusal
+from tools.setting_catalogue import DEFAULTS
 
 State = TypeVar("State")
 PERSON = Principal(PrincipalKind.PERSON)
@@ -50,12 +53,17 @@ class OwnerBench(Generic[State]):
         self.events: list[Event] = []
         self.answers: list[Answer] = []
         self.timers: dict[str, SetTimer] = {}
+        self.dispatched: list[Dispatch] = []
+        self.told: list[TellHosts] = []
+        self.settings = DEFAULTS
 
     def decide(self, verb: str, body: Record, principal: Principal, call_id: str | None = None) -> Decision:
         """Decide without applying. Fails the test if the principal may not send this verb."""
         rule = self.rules.verbs[verb]
         assert principal.kind in rule.callers, f"{principal.kind} may not send {verb}"
-        context = Context(self.clock.now_ms(), principal, call_id or self.clock.new_id(), self.address)
+        context = Context(
+            self.clock.now_ms(), principal, call_id or self.clock.new_id(), self.address, settings=self.settings
+        )
         return rule.decide(self.state, Message(verb, body), context)
 
     def send(
@@ -82,6 +90,10 @@ class OwnerBench(Generic[State]):
                     self.timers[effect.name] = effect
                 case CancelTimer(name):
                     self.timers.pop(name, None)
+                case Dispatch():
+                    self.dispatched.append(effect)
+                case TellHosts():
+                    self.told.append(effect)
         assert self.rules.problems(self.state) == []
         return decision.reply
 
