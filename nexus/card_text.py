@@ -24,7 +24,7 @@ cells_least: Final = 40
 marks_in_a_row_max: Final = 4
 """Marks over one letter that languages need; more only draw over the lines around."""
 
-AGENT_PART: Final = "What the agent wrote. It may say anything; NEXUS has checked none of it:"
+AGENT_PART: Final = "What the agent wrote (not checked):"
 _END: Final = "End of what the agent wrote."
 _BAR: Final = "  | "
 _BAR_GOES_ON: Final = "  |> "
@@ -46,10 +46,8 @@ STATES: Final[Mapping[str, str]] = {
 def card_lines(card: Record, cells: int = cells_default) -> list[str]:
     """The whole card, as `approvals.show` answers it; `cells` is the terminal's width. No line is wider."""
     width = max(cells, cells_least)
-    state = _text(card, "state")
-    head = f"Approval {escape(_text(card, 'approvalId'))} {STATES.get(state, escape(state))}."
     return [
-        *_wrapped(head, width, _GOES_ON),
+        *_wrapped(f"Approval {escape(_text(card, 'approvalId'))}", width, _GOES_ON),
         *(line for label, value in _known(card) for line in _labelled(label, value, width)),
         *_wrapped(AGENT_PART, width, _GOES_ON),
         *_barred(_agent_lines(card), width),
@@ -74,7 +72,9 @@ def quoted(value: Value, indent: int | None = None) -> str:
 
 
 def _known(card: Record) -> Iterator[tuple[str, str]]:
-    """Label and text of each line; an empty label goes on with the one before."""
+    """Label and text of each line."""
+    state = _text(card, "state")
+    yield "state", STATES.get(state, escape(state))
     yield from _named("agent", _record(card, "agent"))
     yield from _named("workspace", _record(card, "workspace"))
     for name in ("tool", "kind", "why"):

@@ -137,6 +137,18 @@ def print_lines(lines: Iterable[str]) -> None:
         typer.echo(line)
 
 
+def print_list(
+    answer: Mapping[str, Value], as_json: bool, columns: Sequence[str], rows: Sequence[Sequence[Value]], nothing: str
+) -> None:
+    """What a command that lists prints: the answer as JSON, a table, or the sentence `nothing`."""
+    if as_json:
+        print_json(answer)
+    elif rows:
+        print_lines(table(columns, rows))
+    else:
+        print_line(nothing)
+
+
 def time_text(milliseconds: Value) -> str:
     """Milliseconds since the epoch as RFC 3339 UTC (common 1.7); anything else as it is."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int):

@@ -56,6 +56,10 @@ class Directory:
         """Its name, for showing; empty when there is no such workspace."""
         return next((text(one, "name") for one in self.workspaces if one.get("workspaceId") == workspace_id), "")
 
+    def agent_name(self, agent_id: str) -> str:
+        """Its name, for showing; empty when there is no such agent (any more)."""
+        return next((text(one, "name") for one in self.agents if one.get("agentId") == agent_id), "")
+
     def agents_named(self, inside: str | None) -> list[Named]:
         """Every agent, or those pinned to the workspace with id `inside`."""
         every = [_named(one, "agentId", workspace_id=text(one, "workspaceId")) for one in self.agents]
@@ -90,14 +94,14 @@ class Owners:
     async def read(self, to: Address, verb: str, body: Record, *, within_ms: int = call_deadline_ms_default) -> Record:
         return await self.ask(to, verb, body, within_ms=within_ms, reads=True)
 
-    async def read_each(self, wanted: Sequence[Address], verb: str) -> list[Record | None]:
+    async def read_each(self, wanted: Sequence[Address], verb: str, body: Record | None = None) -> list[Record | None]:
         """The answers of many owners in order; None for one that is gone meanwhile. Raises VerbRefused otherwise."""
         gate = asyncio.Semaphore(person_reads_at_once_max)
 
         async def one(to: Address) -> Record | None:
             async with gate:
                 try:
-                    return await self.read(to, verb, {})
+                    return await self.read(to, verb, {} if body is None else body)
                 except VerbRefused as refused:
                     if refused.error.get("code") == Code.NOT_FOUND.value:
                         return None

@@ -36,7 +36,8 @@ from bus.limits import (
 from bus.value import Record
 from nexus.gateway.person_owners import Owners, VerbRefused
 from nexus.gateway.person_scenes import CONVERSATIONS, Talk
-from nexus.gateway.person_verbs import STREAMS, VERBS, Stream
+from nexus.gateway.person_table import Stream
+from nexus.gateway.person_verbs import STREAMS, VERBS
 from nexus.lineage import Lineage
 from nexus.peer import peer_process_id, peer_user_id
 from tools.errors import Code, Refusal

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from bus.events import CATALOGUE
 from bus.value import Record, Value
-from nexus import asking, bus_cli, exit_codes, person_cli
+from nexus import agent_cli, approvals_cli, asking, bus_cli, exit_codes, person_cli
 from nexus.config import HomeMissing, HomeRefused
 from nexus.gateway.person_scenes import CONVERSATIONS
 from nexus.gateway.person_verbs import VERBS
@@ -35,7 +35,8 @@ class Commands:
 
     def __init__(self) -> None:
         self._nexus = typer.Typer()
-        person_cli.register(self._nexus)
+        for topic in (person_cli, agent_cli, approvals_cli):
+            topic.register(self._nexus)
 
     def nexus(self, *arguments: str) -> Result:
         return CliRunner().invoke(self._nexus, list(arguments))
