@@ -26,6 +26,7 @@ from nexus.gateway.http_border import Bounds, connections_possible, server_confi
 from nexus.gateway.person_port import PersonPort
 from nexus.lineage import lineage_of
 from nexus.logs import configure_logs
+from nexus.notices import DesktopNotices, are_wanted, notifier_command
 from tools.catalogue import TOOLS
 
 
@@ -50,7 +51,8 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     agents, person = client(LinkClass.GATEWAY), client(LinkClass.PERSON)
     # A restored home is another history: cursors into the former one are not taken for places in this one.
     seal_key = derived_key(home.key(), f"cursors of incarnation {home.settings.incarnation}")
-    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=seal_key)
+    notices = DesktopNotices(notifier_command(os.environ), partial(are_wanted, person, clock))
+    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=seal_key, card_appeared=notices.card_appeared)
     # The supervisor starts whatever runs for agents; the person's own programs are never its children.
     lineage = partial(lineage_of, roots=frozenset({os.getppid()}))
     person_server = await PersonPort(person, clock, home.settings.shards, lineage=lineage).serve(sockets.person)
@@ -60,6 +62,7 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     server.should_exit = True
     await serving
     person_server.close()
+    await notices.close()
     agents.close()
     person.close()
     wire.close()

@@ -18,11 +18,18 @@ from typing import Final, TypeAlias
 
 import structlog
 
+from bus.address import SETTINGS
+from bus.client import Caller, DeadlinePassed
+from bus.clock import Clock
+from bus.value import Record
+from tools.setting_catalogue import DESKTOP_NOTIFICATIONS
+
 TITLE: Final = "NEXUS"
 SENTENCE: Final = "An agent waits for your approval. See it with: nexus approvals list"
 
 quiet_seconds: Final = 5.0
 notifier_seconds_max: Final = 2.0
+setting_ms_max: Final = 2_000
 
 IsOn: TypeAlias = Callable[[], Awaitable[bool]]
 """Whether the person wants notifications now: the setting approvals.desktopNotifications."""
@@ -39,6 +46,18 @@ def notifier_command(environment: Mapping[str, str], platform: str = sys.platfor
         return None
     program = shutil.which("notify-send", path=path)
     return None if program is None else (program, "--app-name", TITLE, TITLE, SENTENCE)
+
+
+async def are_wanted(caller: Caller, clock: Clock) -> bool:
+    """The setting as it stands; its default when its owner does not answer. `caller` is the person's link."""
+    body: Record = {"name": DESKTOP_NOTIFICATIONS.name}
+    try:
+        reply = await caller.call(SETTINGS, "settings_get", body, call_id=clock.new_id(), within_ms=setting_ms_max)
+    except DeadlinePassed:
+        return DESKTOP_NOTIFICATIONS.default
+    setting = (reply.ok or {}).get("setting")
+    value = setting.get("value") if isinstance(setting, dict) else None
+    return value if isinstance(value, bool) else DESKTOP_NOTIFICATIONS.default
 
 
 class DesktopNotices:

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from bus import address
 from bus.address import Address
-from bus.limits import follow_retry_ms
+from bus.limits import follow_retry_ms, note_characters_max
 from bus.value import Record, Value, records
 from nexus.gateway import person_bus
 from nexus.gateway.person_owners import Directory, Owners, VerbRefused, text
@@ -29,7 +29,6 @@ from tools.errors import Code, Refusal
 APPEARED: Final = "approval.asked"
 """The event of a new card (bus/events.py)."""
 
-note_characters_max: Final = 2_000
 _remembered_max: Final = 1_000
 _APPROVAL_ID: Final = re.compile(r"([0-9a-z]{1,64})\.[0-9A-Za-z_-]{1,64}\Z")
 

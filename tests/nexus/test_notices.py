@@ -12,9 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from nexus.notices import SENTENCE, TITLE, DesktopNotices, notifier_command
+from bus.client import DeadlinePassed
+from bus.clock import ManualClock
+from nexus.notices import SENTENCE, TITLE, DesktopNotices, are_wanted, notifier_command
 from nexus.spawn import child_environment
 from tests.support.loop import until
+from tests.support.scripted_caller import Scripted, ScriptedCaller
+from tools.errors import unavailable
+from tools.setting_catalogue import DESKTOP_NOTIFICATIONS
 
 DESKTOP = {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"}
 
@@ -192,3 +197,21 @@ def test_only_who_notifies_learns_where_the_desktop_is() -> None:
         "XDG_RUNTIME_DIR": "/r",
         "PATH": "/b",
     }
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        ({"setting": {"name": DESKTOP_NOTIFICATIONS.name, "value": False}}, False),
+        ({"setting": {"name": DESKTOP_NOTIFICATIONS.name, "value": True}}, True),
+        ({"setting": {"name": DESKTOP_NOTIFICATIONS.name, "value": "no"}}, True),
+        (unavailable(), True),
+        (DeadlinePassed(was_sent=True), True),
+    ],
+)
+def test_the_setting_is_asked_for_each_time_and_its_default_holds_without_an_answer(
+    answer: Scripted, wanted: bool
+) -> None:
+    caller = ScriptedCaller({("settings/-/settings", "settings_get"): answer})
+    assert asyncio.run(are_wanted(caller, ManualClock())) is wanted
+    assert caller.bodies("settings_get") == [{"name": "approvals.desktopNotifications"}]
