@@ -196,6 +196,8 @@ class Tool:
     volatile: frozenset[str] = frozenset()
     """Arguments left out when two calls are compared (common 5.2)."""
     budgeted: bool = False
+    passes_when_stopped: bool = False
+    """It runs in every mode once the person has stopped the plan, or taken over (common 4.3)."""
     deadline_ms: int = call_deadline_ms_default
 
     @property

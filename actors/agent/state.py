@@ -1,4 +1,4 @@
-"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`."""
+"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`, plans."""
 
 from __future__ import annotations
 
@@ -117,4 +117,4 @@ def problems(state: AgentState) -> list[str]:
         found.append("the waiting count is below zero")
     if any(len(credential.hash) != 32 for credential in state.credentials.values()):
         found.append("a credential holds something else than a hash")
-    return found
+    return [*found, *state.plans.problems()]
