@@ -11,13 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Literal, TypeAlias, TypeVar
-
-from pydantic import GetPydanticSchema
-from pydantic_core import core_schema
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from actors.decision import Delete, Put, RowEffect
-from bus.value import Record
 from tools.base import Model
 
 Phase: TypeAlias = Literal["running", "stopped", "collecting", "executing", "ended", "discarded"]
@@ -27,8 +23,9 @@ StepEvent: TypeAlias = Literal["look", "ask", "dispatch", "happen", "fail", "put
 
 Row = TypeVar("Row")
 
-Carried = Annotated[Record, GetPydanticSchema(lambda _source, _handler: core_schema.dict_schema())]
-"""A record that was checked where it entered NEXUS: canvas elements may hold numbers that are not finite."""
+Carried: TypeAlias = dict[str, Any]
+"""A `Record` that was checked where it entered NEXUS. pydantic cannot read the recursive type, and its own JSON type
+would refuse the numbers of canvas elements that are not finite."""
 
 PLAN_TRANSITIONS: Final[Mapping[tuple[Phase, PlanEvent], Phase]] = {
     ("running", "stop"): "stopped",

@@ -115,8 +115,9 @@ def plan_step(state: AgentState, body: PlanStep, context: Context) -> Decision:
     if step is None:
         return Decision(NOT_FOUND)
     closing = state.plans.closings.get(body.planId, {}).get(body.number)
-    whole = {**_for_person(body.number, step, closing), "arguments": step.arguments, "leftOut": {**step.leftOut}}
-    return Decision({"planId": body.planId, "step": whole})
+    shown = _for_person(body.number, step, closing)
+    shown |= {"arguments": step.arguments, "leftOut": {**step.leftOut}}
+    return Decision({"planId": body.planId, "step": shown})
 
 
 def _plan(book: PlanBook, plan_id: str) -> Record:
@@ -139,6 +140,8 @@ def _plan(book: PlanBook, plan_id: str) -> Record:
         "stepCount": len(phases),
         "doneCount": phases.count("done"),
         "waitingCount": phases.count("collected"),
+        "underWayCount": phases.count("dispatched"),
+        "closingCount": sum(one.state == "closing" for one in book.closings.get(plan_id, {}).values()),
     }
 
 
