@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.agent import approvals, keys, plan_steps
+from actors.agent import approvals, keys, plan_run
 from actors.agent.approval import Happening
 from actors.agent.plan_steps import Settlement
 from actors.agent.state import AgentState, DispatchedCall, dispatched_row
@@ -42,7 +42,7 @@ def settled(state: AgentState, body: Settled, context: Context) -> Decision:
         effects += _approval_after(state, call, settlement, context)
         if call.keyDigest is not None and settlement.may_be_tried_again:
             effects += keys.forgotten(state.keys, call.keyDigest)
-    effects += plan_steps.settled(state, body.callId, settlement, context)
+    effects += plan_run.settled(state, body.callId, settlement, context)
     return Decision({}, tuple(effects))
 
 
