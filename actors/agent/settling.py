@@ -10,6 +10,7 @@ from actors.agent.plan_steps import Settlement
 from actors.agent.state import AgentState, DispatchedCall, dispatched_row
 from actors.decision import Context, Decision, Delete, Effect, PrincipalKind, Verb, VerbTable
 from actors.parsed import DONE, parsed
+from bus.admitted import CALL_ADMITTED, SETTLED
 from tools.base import Model
 from tools.errors import Code, Refusal
 
@@ -49,7 +50,7 @@ def settled(state: AgentState, body: Settled, context: Context) -> Decision:
 def message_died(state: AgentState, body: MessageDied, context: Context) -> Decision:
     """Of a dispatched call: it never ran. What else dies is told in the event log and held by the person's commands."""
     call_id = body.body.get("callId")
-    if not isinstance(call_id, str) or body.verb != "call_admitted":
+    if not isinstance(call_id, str) or body.verb != CALL_ADMITTED:
         return DONE
     return settled(state, Settled(callId=call_id, error=_DIED.to_record()), context)
 
@@ -74,7 +75,7 @@ _OWNER: Final = frozenset({PrincipalKind.OWNER})
 
 VERBS: Final[VerbTable[AgentState]] = VerbTable(
     {
-        "settled": Verb(parsed(Settled, settled), _OWNER),
+        SETTLED: Verb(parsed(Settled, settled), _OWNER),
         "message_died": Verb(parsed(MessageDied, message_died), _OWNER),
     }
 )

@@ -20,6 +20,7 @@ from actors.agent.plan_steps import StepCall
 from actors.agent.state import AgentState, DispatchedCall, Head, dispatched_row
 from actors.decision import Context, Dispatch, Effect, Event, Put
 from bus.address import Address
+from bus.admitted import STAMP_DISPATCHED, STAMP_LOOK
 from bus.limits import approval_arguments_bytes_max
 from bus.value import Record
 from tools.base import Model
@@ -101,7 +102,7 @@ class Admitting:
         }
 
     def needs(self, *what: str) -> Record:
-        return {"needs": [*what], "stamp": {**self.stamp(), "look": True}}
+        return {"needs": [*what], "stamp": {**self.stamp(), STAMP_LOOK: True}}
 
     def key_digest(self, given: GivenKey) -> str:
         return keys.digest_of(self.head.workspaceId, self.facts.tool, given.key)
@@ -156,7 +157,7 @@ def dispatches(admitting: Admitting, key: GivenKey | None, used: tuple[str, Appr
             fingerprint=used[1].fingerprint or None if used is not None else None,
         )
     )
-    return {"stamp": {**admitting.stamp(), "dispatched": True}, "callId": call.callId}, tuple(effects)
+    return {"stamp": {**admitting.stamp(), STAMP_DISPATCHED: True}, "callId": call.callId}, tuple(effects)
 
 
 def asks(admitting: Admitting, key: GivenKey | None) -> Result:
