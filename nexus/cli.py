@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from nexus import __version__, agent_cli, approvals_cli, keep_cli, lifecycle_cli, person_cli
+from nexus import __version__, agent_cli, approvals_cli, keep_cli, lifecycle_cli, person_cli, plan_cli
 from nexus.exit_codes import exit_code_table
 
 
@@ -15,6 +15,7 @@ def build_app() -> typer.Typer:
     person_cli.register(app)
     agent_cli.register(app)
     approvals_cli.register(app)
+    plan_cli.register(app)
     keep_cli.register(app)
     return app
 

@@ -16,7 +16,15 @@ from bus.address import DIRECTORY
 from bus.limits import path_characters_max
 from bus.value import Record, Value
 from nexus import __version__
-from nexus.gateway import person_approvals, person_authority, person_backup, person_bus, person_log, person_upkeep
+from nexus.gateway import (
+    person_approvals,
+    person_authority,
+    person_backup,
+    person_bus,
+    person_log,
+    person_plans,
+    person_upkeep,
+)
 from nexus.gateway.naming import resolve
 from nexus.gateway.person_owners import Owners, VerbRefused, chosen, text
 from nexus.gateway.person_table import Nothing, Run, Stream, Typed, checked, streamed
@@ -138,6 +146,7 @@ VERBS: Final[Mapping[str, Run]] = {
     "workspace.use": checked(WorkspaceNamed, workspace_use),
     **person_authority.VERBS,
     **person_approvals.VERBS,
+    **person_plans.VERBS,
     "canvas.grant": checked(CanvasGrant, canvas_grant),
     "canvas.list": checked(InWorkspace, canvas_list),
     "canvas.show": checked(CanvasNamed, canvas_show),
@@ -157,6 +166,7 @@ VERBS: Final[Mapping[str, Run]] = {
 
 STREAMS: Final[Mapping[str, Stream]] = {
     **person_approvals.STREAMS,
+    **person_plans.STREAMS,
     "bus.tail": streamed(person_bus.Tail, person_bus.follow),
     "bus.doctor": streamed(person_upkeep.Doctor, person_upkeep.doctor),
     "bus.export": streamed(person_log.Export, person_log.export),
