@@ -55,6 +55,23 @@ UNDER_WAY: Final[frozenset[StepPhase]] = frozenset(("looking", "asked", "dispatc
 FINAL: Final[frozenset[StepPhase]] = frozenset(("done", "failed", "discarded"))
 
 
+OpenPhase: TypeAlias = Literal["running", "stopped", "collecting", "executing"]
+
+COLLECTED_MESSAGE: Final = (
+    "Your calls are collected for the person to read: this one was noted down and not executed. It is executed only if"
+    " the person runs the plan."
+)
+"""What a collected call is answered, and what tool_list gives as the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPlan:
+    """The one plan of an agent that has not ended."""
+
+    plan_id: str
+    phase: OpenPhase
+
+
 class StepResult(Model):
     """What is kept of an answer: never the whole of it."""
 
@@ -170,6 +187,15 @@ class PlanBook:
     @property
     def open_id(self) -> str | None:
         return next((plan_id for plan_id, plan in self.plans.items() if plan.is_open), None)
+
+    def open_plan(self) -> OpenPlan | None:
+        """The plan that is running, stopped (not ended yet), collecting, or being run by the person."""
+        plan_id = self.open_id
+        if plan_id is None:
+            return None
+        phase = self.plans[plan_id].phase
+        assert phase != "ended" and phase != "discarded"
+        return OpenPlan(plan_id, phase)
 
     def of_call(self, call_id: str) -> tuple[str, int, Step] | None:
         """The step whose call, dispatch or look has this id."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from actors.agent import plan_rules
 from actors.agent.plan_book import FINAL, Step
-from actors.decision import Event
 from bus.value import Record
 from tests.actors.agent.planning import AGENT, FINGERPRINT, WORKSPACE, Planning
 from tests.support.bench import PERSON, agent, owner
@@ -33,11 +30,6 @@ class Plans(RuleBasedStateMachine):
         """How many of the bench's dispatches are among those, or are looks."""
         self.looks: list[str] = []
         self.closed: set[tuple[str, str]] = set()
-        self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(plan_rules, "asked_for_step", lambda *_: (Event("plan.run_paused", {}),))
-
-    def teardown(self) -> None:
-        self.patch.undo()
 
     @property
     def plan_ids(self) -> list[str]:
@@ -104,13 +96,11 @@ class Plans(RuleBasedStateMachine):
             self.planning.bench.send("looked", told, owner(self.planning.bench.address))
             self._follow()
 
-    @rule(choice=choices, approves=st.booleans())
-    def decide(self, choice: int, approves: bool) -> None:
-        plan_id = self._some_plan(choice)
-        for number in range(1, 4):
-            body: Record = {"planId": plan_id, "number": number, "approves": approves}
-            self.planning.bench.send("decide", body, PERSON)
-        self._follow()
+    @rule(decision=st.sampled_from(["approve", "deny"]))
+    def decide(self, decision: str) -> None:
+        if any(approval.state == "pending" for approval in self.planning.bench.state.approvals.values()):
+            self.planning.decide(decision)
+            self._follow()
 
     @rule(choice=choices, verb=st.sampled_from(["plan_stop", "plan_discard", "plan_stop"]))
     def decide_plan(self, choice: int, verb: str) -> None:

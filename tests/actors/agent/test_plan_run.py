@@ -7,15 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from actors.agent import plan_rules
+from actors.agent import approvals, plan_admission
 from actors.agent.plan_run import awaits_card
-from actors.agent.plan_steps import StepCall, open_plan
-from actors.agent.state import AgentState
-from actors.decision import Context, Delete, Effect, Event, Put
+from actors.agent.plan_steps import StepCall, step_approved, step_denied
+from actors.decision import Context, Put
 from bus import address
 from bus.value import Record
 from tests.actors.agent.planning import AGENT, FINGERPRINT, WORKSPACE, Planning
-from tests.support.bench import agent, owner
+from tests.support.bench import PERSON, agent, owner
 from tests.support.reading import at
 from tools.errors import Code, Refusal
 
@@ -23,21 +22,6 @@ from tools.errors import Code, Refusal
 @pytest.fixture
 def planning() -> Planning:
     return Planning()
-
-
-@pytest.fixture
-def with_cards(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Record]]:
-    """Approvals as far as a run needs them: each card is noted with its step and what the person would see."""
-    cards: list[tuple[int, Record]] = []
-
-    def asked(
-        state: AgentState, call: StepCall, fingerprint: Record, plan_id: str, number: int, context: Context
-    ) -> tuple[Effect, ...]:
-        cards.append((number, fingerprint))
-        return (Event("plan.collected", {"number": number}),)
-
-    monkeypatch.setattr(plan_rules, "asked_for_step", asked)
-    return cards
 
 
 def _collected(planning: Planning, *calls: StepCall) -> str:
@@ -66,7 +50,7 @@ def test_steps_go_out_one_after_the_other_under_the_ids_of_their_calls(planning:
         planning.settle(call.call_id)
     assert planning.phases(plan_id) == ["done"] * 3
     assert planning.plan(plan_id).phase == "ended"
-    assert open_plan(planning.bench.state) is None
+    assert planning.bench.state.plans.open_plan() is None
     planning.assert_reloads()
 
 
@@ -161,7 +145,7 @@ def _remove(planning: Planning) -> None:
 
 
 def _revoke(planning: Planning) -> None:
-    planning.rules.apply(planning.bench.state, Delete("credential/default"))
+    planning.person("credential_revoke", name="default")
 
 
 def _pin_elsewhere(planning: Planning) -> None:
@@ -195,26 +179,28 @@ def test_a_step_that_was_never_sent_keeps_its_own_call_id(planning: Planning) ->
     """What refused it was admission, so no owner has seen that id."""
     call = planning.creation()
     plan_id = _collected(planning, call)
-    credential = planning.bench.state.credentials["default"]
-    _revoke(planning)
+    planning.person("agent_set_withheld", tool="canvas_create", withheld=True)
     assert at(planning.person("plan_run", planId=plan_id), "phase") == "collecting"
-    planning.rules.apply(planning.bench.state, Put("credential/default", credential.model_dump()))
+    planning.person("agent_set_withheld", tool="canvas_create", withheld=False)
     planning.person("plan_run", planId=plan_id)
     assert [sent.call_id for sent in planning.bench.dispatched] == [call.call_id]
 
 
 @pytest.mark.parametrize("kind", ["irreversible", "always_ask"])
-def test_a_step_that_needs_a_card_is_looked_at_first_and_runs_once_approved(
-    planning: Planning, with_cards: list[tuple[int, Record]], kind: str
-) -> None:
+def test_a_step_that_needs_a_card_is_looked_at_first_and_runs_once_approved(planning: Planning, kind: str) -> None:
     calls = [_asking(planning, kind), planning.write()]
     plan_id = _collected(planning, *calls)
     planning.person("plan_run", planId=plan_id)
     _looked(planning, {"ok": {}}, FINGERPRINT)
-    assert with_cards == [(1, FINGERPRINT)]
+    (card,) = planning.bench.state.approvals.values()
+    assert card.step is not None
+    assert (card.step.planId, card.step.number, card.fingerprint) == (plan_id, 1, FINGERPRINT)
     assert planning.phases(plan_id) == ["asked", "collected"]
-    assert at(planning.person("plan_show", planId=plan_id), "awaitsCard") is True
-    planning.bench.send("decide", {"planId": plan_id, "number": 1, "approves": True}, owner(calls[0].target))
+    assert (
+        at(planning.person("plan_show", planId=plan_id), "awaitsApproval")
+        == f"{AGENT}.{next(iter(planning.bench.state.approvals))}"
+    )
+    planning.decide("approve")
     sent = planning.bench.dispatched[-1]
     assert (sent.is_look, sent.call_id, sent.fingerprint) == (False, calls[0].call_id, FINGERPRINT)
     planning.settle(sent.call_id)
@@ -223,7 +209,7 @@ def test_a_step_that_needs_a_card_is_looked_at_first_and_runs_once_approved(
     planning.assert_reloads()
 
 
-def test_a_look_has_an_id_of_its_own(planning: Planning, with_cards: list[tuple[int, Record]]) -> None:
+def test_a_look_has_an_id_of_its_own(planning: Planning) -> None:
     """Under the call's own id the host would keep what the look was answered."""
     call = _asking(planning)
     planning.person("plan_run", planId=_collected(planning, call))
@@ -231,65 +217,109 @@ def test_a_look_has_an_id_of_its_own(planning: Planning, with_cards: list[tuple[
     assert (look.is_look, look.as_of_now, look.call_id != call.call_id) == (True, True, True)
 
 
-def test_a_step_that_would_fail_makes_no_card(planning: Planning, with_cards: list[tuple[int, Record]]) -> None:
+def test_a_step_that_would_fail_makes_no_card(planning: Planning) -> None:
     """common 4.6"""
     plan_id = _collected(planning, _asking(planning))
     planning.person("plan_run", planId=plan_id)
     _looked(planning, {"error": {"code": "not_found", "message": "No.", "retryable": False}})
-    assert (with_cards, planning.phases(plan_id)) == ([], ["collected"])
+    assert (planning.bench.state.approvals, planning.phases(plan_id)) == ({}, ["collected"])
     assert at(planning.person("plan_show", planId=plan_id), "halt") == {"number": 1, "code": "not_found"}
 
 
-def test_a_look_whose_message_died_ends_the_run(planning: Planning, with_cards: list[tuple[int, Record]]) -> None:
+def test_a_look_whose_message_died_ends_the_run(planning: Planning) -> None:
     plan_id = _collected(planning, _asking(planning))
     planning.person("plan_run", planId=plan_id)
     planning.settle(planning.bench.dispatched[-1].call_id, None, Code.OUTCOME_UNKNOWN)
     assert (planning.phases(plan_id), planning.plan(plan_id).phase) == (["collected"], "collecting")
 
 
-def test_a_step_for_which_no_card_can_be_made_ends_the_run(planning: Planning, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = Refusal(Code.RATE_LIMITED, "Too many.")
-    monkeypatch.setattr(plan_rules, "asked_for_step", lambda *_: full)
+@pytest.mark.parametrize(
+    ("limit", "code"), [("approvals_pending_max", "rate_limited"), ("approval_arguments_bytes_max", "too_large")]
+)
+def test_a_step_for_which_no_card_can_be_made_ends_the_run(
+    planning: Planning, monkeypatch: pytest.MonkeyPatch, limit: str, code: str
+) -> None:
+    for module in (approvals, plan_admission):
+        monkeypatch.setattr(module, limit, 0, raising=False)
     plan_id = _collected(planning, _asking(planning))
     planning.person("plan_run", planId=plan_id)
     _looked(planning, {"ok": {}}, FINGERPRINT)
-    assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == "rate_limited"
+    assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == code
 
 
-def test_a_denied_step_ends_the_run_there(planning: Planning, with_cards: list[tuple[int, Record]]) -> None:
+@pytest.mark.parametrize("outcome", ["conflict", "rejected"])
+def test_an_outcome_that_changes_nothing_makes_no_card_either(planning: Planning, outcome: str) -> None:
+    """common 4.6"""
+    plan_id = _collected(planning, _asking(planning))
+    planning.person("plan_run", planId=plan_id)
+    _looked(planning, {"ok": {"outcome": outcome, "code": "role_required"}}, FINGERPRINT)
+    assert planning.bench.state.approvals == {}
+    assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == "role_required"
+
+
+def test_a_denied_step_ends_the_run_there(planning: Planning) -> None:
     plan_id = _collected(planning, _asking(planning), planning.write())
     planning.person("plan_run", planId=plan_id)
     _looked(planning, {"ok": {}}, FINGERPRINT)
-    planning.bench.send("decide", {"planId": plan_id, "number": 1, "approves": False}, owner(address.DIRECTORY))
+    planning.decide("deny")
     assert planning.phases(plan_id) == ["collected", "collected"]
     assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == "approval_denied"
     planning.person("plan_run", planId=plan_id)
     assert planning.bench.dispatched[-1].is_look, "another run asks again"
 
 
-def test_an_approval_of_what_no_run_waits_for_any_more_sends_nothing(
-    planning: Planning, with_cards: list[tuple[int, Record]]
-) -> None:
+def test_stopping_a_run_withdraws_its_card(planning: Planning) -> None:
     plan_id = _collected(planning, _asking(planning))
     planning.person("plan_run", planId=plan_id)
     _looked(planning, {"open": True}, FINGERPRINT)
     assert awaits_card(planning.bench.state, plan_id, 1)
     planning.person("plan_stop", planId=plan_id)
     assert not awaits_card(planning.bench.state, plan_id, 1)
-    planning.bench.send("decide", {"planId": plan_id, "number": 1, "approves": True}, owner(address.DIRECTORY))
-    assert [sent.is_look for sent in planning.bench.dispatched] == [True]
+    assert [approval.state for approval in planning.bench.state.approvals.values()] == ["voided"]
+    context = Context(planning.clock.now_ms(), PERSON, "k", planning.bench.address)
+    assert step_approved(planning.bench.state, plan_id, 1, FINGERPRINT, "a", context) == ()
+    assert step_denied(planning.bench.state, plan_id, 1, context) == ()
 
 
-def test_an_approved_step_of_an_agent_that_is_gone_is_not_sent(
-    planning: Planning, with_cards: list[tuple[int, Record]]
-) -> None:
+def test_an_approved_step_that_is_not_admitted_any_more_is_not_sent(planning: Planning) -> None:
     plan_id = _collected(planning, _asking(planning))
     planning.person("plan_run", planId=plan_id)
     _looked(planning, {"ok": {}}, FINGERPRINT)
-    _remove(planning)
-    planning.bench.send("decide", {"planId": plan_id, "number": 1, "approves": True}, owner(address.DIRECTORY))
+    _pin_elsewhere(planning)
+    planning.decide("approve")
     assert [sent.is_look for sent in planning.bench.dispatched] == [True]
     assert planning.phases(plan_id) == ["collected"]
+    assert [approval.state for approval in planning.bench.state.approvals.values()] == ["voided"]
+
+
+def test_a_creation_is_charged_when_it_is_run_and_not_when_it_is_collected(planning: Planning) -> None:
+    plan_id = _collected(planning, planning.creation(), planning.write())
+    assert planning.bench.state.budget.lifetime == 0
+    planning.person("plan_run", planId=plan_id)
+    planning.settle(planning.bench.dispatched[-1].call_id)
+    assert planning.bench.state.budget.lifetime == 1
+
+
+def test_a_creation_beyond_the_budget_ends_the_run(planning: Planning) -> None:
+    planning.person("agent_set_budget", lifetime=0)
+    plan_id = _collected(planning, planning.creation())
+    planning.person("plan_run", planId=plan_id)
+    assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == "budget_exhausted"
+    assert planning.bench.dispatched == []
+
+
+def test_the_mode_of_the_agent_does_not_stand_in_the_way_of_what_the_person_runs(planning: Planning) -> None:
+    planning.person("agent_set_mode", mode="plan_collect")
+    call = planning.write()
+    planning.person("plan_run", planId=_collected(planning, call))
+    assert [sent.call_id for sent in planning.bench.dispatched] == [call.call_id]
+
+
+def test_a_withheld_tool_is_not_run(planning: Planning) -> None:
+    plan_id = _collected(planning, planning.write())
+    planning.person("agent_set_withheld", tool="canvas_move_elements", withheld=True)
+    planning.person("plan_run", planId=plan_id)
+    assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == "capability_disabled"
 
 
 def test_stopping_a_run_lets_the_step_under_way_end_and_sends_no_other(planning: Planning) -> None:
