@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from actors.agent.plan_book import FINAL, Step
 from bus.value import Record
@@ -29,7 +29,23 @@ class Plans(RuleBasedStateMachine):
         self.seen = 0
         """How many of the bench's dispatches are among those, or are looks."""
         self.looks: list[str] = []
+        self.past: list[str] = []
+        """Ids of calls that are settled."""
         self.closed: set[tuple[str, str]] = set()
+
+    @property
+    def phase(self) -> str | None:
+        found = self.planning.bench.state.plans.open_plan()
+        return None if found is None else found.phase
+
+    @property
+    def pending(self) -> bool:
+        return any(approval.state == "pending" for approval in self.planning.bench.state.approvals.values())
+
+    @property
+    def made(self) -> bool:
+        every = self.planning.bench.state.plans.steps.values()
+        return any(step.creates and step.phase == "done" for steps in every for step in steps.values())
 
     @property
     def plan_ids(self) -> list[str]:
@@ -46,14 +62,17 @@ class Plans(RuleBasedStateMachine):
             (self.looks if sent.is_look else self.under_way).append(sent.call_id)
         self.seen = len(self.planning.bench.dispatched)
 
+    @precondition(lambda self: self.phase is None)
     @rule()
     def begin(self) -> None:
         self.planning.bench.send("plan_begin", {"title": "T", "steps": ["One"]}, agent(AGENT, WORKSPACE))
 
+    @precondition(lambda self: self.phase in ("running", "stopped"))
     @rule()
     def end(self) -> None:
         self.planning.end("Done.")
 
+    @precondition(lambda self: self.phase == "running")
     @rule(makes=st.booleans())
     def record(self, makes: bool) -> None:
         call = self.planning.creation() if makes else self.planning.write()
@@ -69,43 +88,49 @@ class Plans(RuleBasedStateMachine):
         if self.planning.bench.state.plans.of_call(call.call_id) is None:
             assert isinstance(answer, Refusal)
 
+    @precondition(lambda self: self.phase == "collecting")
     @rule(choice=choices, through=st.none() | st.integers(1, 6))
     def run(self, choice: int, through: int | None) -> None:
         body: Record = {"planId": self._some_plan(choice), "through": through}
         self.planning.bench.send("plan_run", body, PERSON)
         self._follow()
 
-    @rule(choice=choices, fails=st.booleans(), repeats=st.booleans())
-    def settle(self, choice: int, fails: bool, repeats: bool) -> None:
-        if not self.under_way:
-            return
-        place = choice % len(self.under_way)
-        call_id = self.under_way[place] if repeats else self.under_way.pop(place)
-        if repeats and self.planning.bench.state.plans.of_call(call_id) is not None:
-            self.under_way.pop(place)
+    @precondition(lambda self: self.under_way)
+    @rule(choice=choices, fails=st.booleans())
+    def settle(self, choice: int, fails: bool) -> None:
+        call_id = self.under_way.pop(choice % len(self.under_way))
         self.planning.settle(call_id, None, Code.NOT_FOUND if fails else None)
-        if repeats:
-            self.planning.settle(call_id, None, Code.INTERNAL)
+        self.past.append(call_id)
         self._follow()
 
+    @precondition(lambda self: self.past)
+    @rule(choice=choices, fails=st.booleans())
+    def settle_again(self, choice: int, fails: bool) -> None:
+        """What is told twice has one effect."""
+        before = dict(self.planning.bench.rows)
+        self.planning.settle(self.past[choice % len(self.past)], None, Code.INTERNAL if fails else None)
+        assert self.planning.bench.rows == before
+
+    @precondition(lambda self: self.looks)
     @rule(fails=st.booleans())
     def look(self, fails: bool) -> None:
-        if self.looks:
-            would: Record = {"error": {"code": "not_found"}} if fails else {"ok": {}}
-            told: Record = {"callId": self.looks.pop(), "would": would, "fingerprint": FINGERPRINT}
-            self.planning.bench.send("looked", told, owner(self.planning.bench.address))
-            self._follow()
+        would: Record = {"error": {"code": "not_found"}} if fails else {"ok": {}}
+        told: Record = {"callId": self.looks.pop(), "would": would, "fingerprint": FINGERPRINT}
+        self.planning.bench.send("looked", told, owner(self.planning.bench.address))
+        self._follow()
 
+    @precondition(lambda self: self.pending)
     @rule(decision=st.sampled_from(["approve", "deny"]))
     def decide(self, decision: str) -> None:
-        if any(approval.state == "pending" for approval in self.planning.bench.state.approvals.values()):
-            self.planning.decide(decision)
-            self._follow()
+        self.planning.decide(decision)
+        self._follow()
 
+    @precondition(lambda self: self.phase is not None)
     @rule(choice=choices, verb=st.sampled_from(["plan_stop", "plan_discard", "plan_stop"]))
     def decide_plan(self, choice: int, verb: str) -> None:
         self.planning.person(verb, planId=self._some_plan(choice))
 
+    @precondition(lambda self: self.made)
     @rule(choice=choices, confirmed=st.integers(0, 3))
     def undo(self, choice: int, confirmed: int) -> None:
         plan_id = self._some_plan(choice)
@@ -176,4 +201,4 @@ def _records(answer: Record) -> list[Record]:
 
 
 TestPlans = Plans.TestCase
-TestPlans.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+TestPlans.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
