@@ -28,6 +28,8 @@ person_request_depth_max: Final = json_depth_max + 4  # an element of the allowe
 # Time.
 call_deadline_ms_default: Final = 30_000  # common 6.4
 stamp_valid_ms: Final = 5_000  # ARCHITECTURE, Admission
+authority_noted_ms: Final = 60_000  # that a host remembers at least that an agent's authority was narrowed
+authorities_noted_max: Final = 4_096  # more are remembered only while they are younger than that
 before_reply_wait_ms: Final = 5_000
 link_heartbeat_ms: Final = 250
 link_silence_ms_max: Final = 5_000
@@ -240,6 +242,7 @@ assert (
 assert plan_arguments_kept_bytes_max < plan_arguments_shown_bytes_max < plan_page_bytes_max
 assert plan_undo_wait_ms < call_deadline_ms_default
 assert stamp_valid_ms < call_deadline_ms_default
+assert 2 * stamp_valid_ms < authority_noted_ms  # no stamp from before is valid any more, with a grace for clocks
 assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms

@@ -13,7 +13,7 @@ from actors.agent import approvals, budget
 from actors.agent.admission import CallFacts, Mode, admit
 from actors.agent.approval import AskedBy, Happening, State
 from actors.agent.approvals import AskingCall
-from actors.agent.plan_notes import StepCall, json_bytes, step_id
+from actors.agent.plan_steps import StepCall, json_bytes, step_id
 from actors.agent.standing import standing
 from actors.agent.state import AgentState
 from actors.decision import Context, Effect, Event
@@ -49,11 +49,11 @@ def step_refusal(state: AgentState, call: StepCall, context: Context) -> Refusal
         scope=tool.scope.value,
         capability=None if tool.capability is None else "mesh",
         workspaceId=call.workspace_id,
-        isBudgeted=tool.budgeted,
+        isBudgeted=call.creates is not None,
         passesWhenStopped=tool.passes_when_stopped,
         freesSpace=tool.frees_space,
     )
-    agent = standing(state, head, context, is_budgeted=tool.budgeted)
+    agent = standing(state, head, context, is_budgeted=call.creates is not None)
     return admit(replace(agent, mode=Mode.AUTO, plan="none"), facts).refusal
 
 

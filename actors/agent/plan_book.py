@@ -16,6 +16,12 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 from actors.decision import Delete, Put, RowEffect
 from tools.base import Model
 
+COLLECTED_MESSAGE: Final = (
+    "Your calls are collected for the person to read: this one was noted down and not executed. It is executed only if"
+    " the person runs the plan."
+)
+"""What a collected call is answered, and what tool_list gives as the reason."""
+
 Phase: TypeAlias = Literal["running", "stopped", "collecting", "executing", "ended", "discarded"]
 PlanEvent: TypeAlias = Literal["stop", "end", "run", "halt", "finish", "discard"]
 StepPhase: TypeAlias = Literal["collected", "looking", "asked", "dispatched", "done", "failed", "discarded"]
@@ -53,23 +59,6 @@ STEP_TRANSITIONS: Final[Mapping[tuple[StepPhase, StepEvent], StepPhase]] = {
 OPEN: Final[frozenset[Phase]] = frozenset(("running", "stopped", "collecting", "executing"))
 UNDER_WAY: Final[frozenset[StepPhase]] = frozenset(("looking", "asked", "dispatched"))
 FINAL: Final[frozenset[StepPhase]] = frozenset(("done", "failed", "discarded"))
-
-
-OpenPhase: TypeAlias = Literal["running", "stopped", "collecting", "executing"]
-
-COLLECTED_MESSAGE: Final = (
-    "Your calls are collected for the person to read: this one was noted down and not executed. It is executed only if"
-    " the person runs the plan."
-)
-"""What a collected call is answered, and what tool_list gives as the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenPlan:
-    """The one plan of an agent that has not ended."""
-
-    plan_id: str
-    phase: OpenPhase
 
 
 class StepResult(Model):
@@ -123,6 +112,8 @@ class Halt(Model):
 
 
 class Plan(Model):
+    """The row `plan/<id>`."""
+
     title: str
     announced: list[str]
     workspaceId: str
@@ -187,15 +178,6 @@ class PlanBook:
     @property
     def open_id(self) -> str | None:
         return next((plan_id for plan_id, plan in self.plans.items() if plan.is_open), None)
-
-    def open_plan(self) -> OpenPlan | None:
-        """The plan that is running, stopped (not ended yet), collecting, or being run by the person."""
-        plan_id = self.open_id
-        if plan_id is None:
-            return None
-        phase = self.plans[plan_id].phase
-        assert phase != "ended" and phase != "discarded"
-        return OpenPlan(plan_id, phase)
 
     def of_call(self, call_id: str) -> tuple[str, int, Step] | None:
         """The step whose call, dispatch or look has this id."""

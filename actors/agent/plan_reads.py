@@ -11,7 +11,7 @@ from pydantic import Field
 from actors.agent.approvals import approval_id
 from actors.agent.plan_admission import card_of_step
 from actors.agent.plan_book import Closing, PlanBook, Step, StepPhase
-from actors.agent.plan_notes import json_bytes, shortened, step_id
+from actors.agent.plan_steps import json_bytes, shortened, step_id
 from actors.agent.state import AgentState
 from actors.decision import Context, Decision, PrincipalKind, Verb, VerbTable
 from actors.parsed import Nothing, parsed

@@ -9,8 +9,8 @@ from pydantic import Field
 from actors.agent import plan_reads, plan_undo
 from actors.agent.plan_admission import asked_for_step
 from actors.agent.plan_book import Carried, Plan, PlanEvent, StepResult, plan_row
-from actors.agent.plan_notes import Settlement, call_of, ended, new_plan_id, removed_for_another, result_of
 from actors.agent.plan_run import Run
+from actors.agent.plan_steps import Settlement, call_of, ended, new_plan_id, removed_for_another, result_of
 from actors.agent.state import AgentState
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Verb, VerbTable
 from actors.parsed import DONE, parsed

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from actors.agent.plan_admission import charged, step_refusal, withdrawn
 from actors.agent.plan_book import FINAL, UNDER_WAY, Halt, Plan, Step, StepEvent, StepResult, plan_row, step_row
-from actors.agent.plan_notes import Settlement, StepCall, call_of, result_of, shortened
+from actors.agent.plan_steps import Settlement, StepCall, call_of, result_of, shortened
 from actors.agent.state import AgentState
 from actors.decision import Context, Dispatch, Effect, Event, Put
 from bus.address import Address

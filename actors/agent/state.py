@@ -1,5 +1,5 @@
-"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`, and of its
-authority `withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`, `plan/<id>`, `step/<plan>/<number>`."""
+"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`; of its authority
+`withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`; and of its plans (plan_book.py)."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from actors.agent.plan_book import FINAL, Step
+from actors.agent.plan_steps import open_plan
 from bus.value import Record
 from tests.actors.agent.planning import AGENT, FINGERPRINT, WORKSPACE, Planning
 from tests.support.bench import PERSON, agent, owner
@@ -35,7 +36,7 @@ class Plans(RuleBasedStateMachine):
 
     @property
     def phase(self) -> str | None:
-        found = self.planning.bench.state.plans.open_plan()
+        found = open_plan(self.planning.bench.state)
         return None if found is None else found.phase
 
     @property

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from actors.agent.plan_book import PLAN_TRANSITIONS, STEP_TRANSITIONS, Phase, Plan, PlanEvent
-from actors.agent.plan_steps import OpenPlan
+from actors.agent.plan_steps import OpenPlan, open_plan
 from bus import address
 from bus.events import CATALOGUE
 from tests.actors.agent.planning import AGENT, WORKSPACE, Planning
@@ -29,7 +29,7 @@ def _code(answer: object) -> Code | None:
 def test_an_agent_has_one_open_plan(planning: Planning) -> None:
     reply = planning.bench.send("plan_begin", {"title": "Draw"}, agent(AGENT, WORKSPACE))
     plan_id = PlanBeginOutput.model_validate(reply).planId
-    assert planning.bench.state.plans.open_plan() == OpenPlan(plan_id, "running")
+    assert open_plan(planning.bench.state) == OpenPlan(plan_id, "running")
     assert _code(planning.bench.send("plan_begin", {"title": "Again"}, agent(AGENT, WORKSPACE))) is Code.WRONG_STATE
     ended = PlanEndOutput.model_validate(planning.end("All done."))
     assert (ended.planId, ended.status, ended.wasStopped) == (plan_id, "ended", False)
@@ -45,10 +45,10 @@ def test_a_stop_holds_until_the_agent_ends_the_plan(planning: Planning) -> None:
     """common 4.3"""
     plan_id = planning.begin()
     assert at(planning.person("plan_stop", planId=plan_id), "phase") == "stopped"
-    assert planning.bench.state.plans.open_plan() == OpenPlan(plan_id, "stopped")
+    assert open_plan(planning.bench.state) == OpenPlan(plan_id, "stopped")
     assert at(planning.person("plan_stop", planId=plan_id), "changed") is False
     ended = PlanEndOutput.model_validate(planning.end())
-    assert (ended.wasStopped, planning.bench.state.plans.open_plan()) == (True, None)
+    assert (ended.wasStopped, open_plan(planning.bench.state)) == (True, None)
     assert _code(planning.person("plan_stop", planId=plan_id)) is Code.WRONG_STATE
 
 

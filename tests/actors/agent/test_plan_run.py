@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from actors.agent import approvals, plan_admission
-from actors.agent.plan_run import awaits_card
-from actors.agent.plan_steps import StepCall, step_approved, step_denied
+from actors.agent.plan_run import awaits_card, step_approved, step_denied
+from actors.agent.plan_steps import StepCall, open_plan
 from actors.decision import Context, Put
 from bus import address
 from bus.value import Record
@@ -50,7 +50,7 @@ def test_steps_go_out_one_after_the_other_under_the_ids_of_their_calls(planning:
         planning.settle(call.call_id)
     assert planning.phases(plan_id) == ["done"] * 3
     assert planning.plan(plan_id).phase == "ended"
-    assert planning.bench.state.plans.open_plan() is None
+    assert open_plan(planning.bench.state) is None
     planning.assert_reloads()
 
 

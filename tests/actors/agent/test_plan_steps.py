@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from actors.agent import plan_notes
-from actors.agent.plan_notes import shortened
-from actors.agent.plan_steps import COLLECTED_MESSAGE, OpenPlan, Settlement, depends_on_collected
+from actors.agent import plan_steps
+from actors.agent.plan_book import COLLECTED_MESSAGE
+from actors.agent.plan_steps import OpenPlan, Settlement, depends_on_collected, open_plan, shortened
 from bus.limits import plans_kept_max
 from bus.value import Record
 from tests.actors.agent.planning import Planning, canvas
@@ -94,7 +94,7 @@ def test_a_step_completes_also_when_its_plan_has_ended_meanwhile(planning: Plann
 def test_a_full_plan_refuses_a_write_rather_than_leaving_it_out(
     planning: Planning, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan_notes, "plan_steps_max", 2)
+    monkeypatch.setattr(plan_steps, "plan_steps_max", 2)
     planning.begin()
     for _ in range(2):
         assert planning.record(planning.write()) == {}
@@ -111,7 +111,7 @@ def test_a_collected_call_is_answered_the_collected_form_with_the_id_it_reserves
     assert (form["canvasId"], form["message"]) == (call.target.id, COLLECTED_MESSAGE)
     plan_id = str(form["planId"])
     assert (planning.plan(plan_id).title, planning.phases(plan_id)) == ("Collected calls", ["collected"])
-    assert planning.bench.state.plans.open_plan() == OpenPlan(plan_id, "collecting")
+    assert open_plan(planning.bench.state) == OpenPlan(plan_id, "collecting")
     assert planning.bench.dispatched == []
 
 
@@ -140,7 +140,7 @@ def test_calls_of_two_workspaces_are_not_collected_in_one_plan(planning: Plannin
 def test_what_can_be_collected_is_bounded_in_steps_and_bytes(
     planning: Planning, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
-    monkeypatch.setattr(plan_notes, limit, value)
+    monkeypatch.setattr(plan_steps, limit, value)
     calls = [planning.write(text="x" * 150) for _ in range(3)]
     answers = [planning.collect(call) for call in calls]
     assert [isinstance(answer, Refusal) for answer in answers] == [False, False, True]
