@@ -27,7 +27,6 @@ CODES_NOT_BUILT: Final[frozenset[str]] = frozenset(
         "blocked_by_autonomy",
         "approval_required",
         "approval_denied",
-        "approval_lapsed",
         "plan_stopped",
         "budget_exhausted",
         "role_required",
