@@ -23,6 +23,15 @@ PARTLY_BUILT: Final[Mapping[str, str]] = {
 
 CODES_NOT_BUILT: Final[frozenset[str]] = frozenset(
     {
+<<<<<<< HEAD
+=======
+        "capability_disabled",
+        "blocked_by_autonomy",
+        "approval_required",
+        "approval_denied",
+        "plan_stopped",
+        "budget_exhausted",
+>>>>>>> E
         "role_required",
         "lease_required",
         "lease_held",
