@@ -32,6 +32,7 @@ class Head(Model):
     kind: str
     color: str
     workspaceId: str
+    """Where its calls act; empty when nothing resolves."""
     createdAt: int
     mode: Literal["auto"]
     capabilities: list[Literal["mesh"]]
@@ -40,6 +41,8 @@ class Head(Model):
     version: int
     """Of its authority: raised by whatever revokes or narrows, so that older stamps are known to be old."""
     removed: bool
+    inherits: bool = False
+    """Whether it follows the person's active workspace (common 3.1). The directory tells its workspace either way."""
 
     def mailbox_facts(self) -> Record:
         """What its mailbox decides deliveries by: the body of `facts_changed`."""

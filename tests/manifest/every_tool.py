@@ -76,7 +76,6 @@ PARTLY_BUILT = {
     "common 2.1": "one credential an agent; a call admitted just before a revocation may still act for up to 5 s",
     "common 2.3": "no guest token",
     "common 2.4": "no console login; no sessions or runs to refuse",
-    "common 3.1": "agents cannot inherit the active workspace",
     "common 4.1": "withheld tools, plans, autonomy and budget come with their issues",
     "common 4.2": "mode auto only; nothing irreversible is served",
     "common 4.4": "no plan_collect mode; schemas admit the form",

@@ -11,6 +11,7 @@ RULES = {
     "security 2.6": "another local port",
     "security 2.7": "rebinding, null origin, odd hosts, compressed bodies",
     "security 2.8": "login link",
+    "security 2.4": "cards do not exist yet; names that look alike are refused",
     "security 2.9": "tokens in argv, addresses, logs",
     "security 2.10": "late revocation, squatted port",
     "security 2.11": "replay",
@@ -29,7 +30,7 @@ RULES = {
     "security 2.24": "laundering",
 }
 
-NOT_BUILT = frozenset(f"security 2.{n}" for n in (1, 3, 4, 5, 6, 8, 10, 14, 18, 20, 21, 22, 24))
+NOT_BUILT = frozenset(f"security 2.{n}" for n in (1, 3, 5, 6, 8, 10, 14, 18, 20, 21, 22, 24))
 
 PARTLY_BUILT = {
     "security 2.2": "there are no approvals yet; the person's socket refuses other users",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from actors import agent, directory, mailbox, workspace
+from actors import agent, canvas, directory, mailbox, workspace
 from actors.decision import Answer, Event, Principal, Rules, Send
 from bus.address import DIRECTORY, Address
 from bus.clock import ManualClock
@@ -25,6 +25,7 @@ RULES: Mapping[str, Rules[Any]] = {
     "workspace": workspace.RULES,
     "agent": agent.RULES,
     "mailbox": mailbox.RULES,
+    "canvas": canvas.RULES,
 }
 
 
