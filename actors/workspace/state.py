@@ -50,6 +50,8 @@ class Deleting(Model):
 
 @dataclass(slots=True)
 class WorkspaceState:
+    """One workspace with the index of its canvases, row by row."""
+
     head: Head | None = None
     canvases: dict[str, IndexedCanvas] = field(default_factory=dict)
     canvas_ids: list[str] = field(default_factory=list)

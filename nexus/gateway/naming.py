@@ -28,9 +28,7 @@ def resolve(kind: str, typed: str, among: Sequence[Named]) -> Named | Refusal:
     for one in among:
         if one.id == typed:
             return one
-    matches = [one for one in among if one.name == typed] or [
-        one for one in among if folded(one.name) == folded(typed)
-    ]
+    matches = [one for one in among if one.name == typed] or [one for one in among if folded(one.name) == folded(typed)]
     match matches:
         case [single]:
             return single
