@@ -190,7 +190,7 @@ def checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Await
 def must_be_applied(answer: Record) -> None:
     """A canvas owner says no by outcome, not by error (common 6.1); to the person both are refusals."""
     if answer.get("outcome", "applied") != "applied":
-        message = text(answer, "message") or "The canvas did not take it."
+        message = text(answer, "message") or "The canvas was changed meanwhile, so nothing was done. Look at it again."
         raise VerbRefused({"code": text(answer, "code") or Code.WRONG_STATE.value, "message": message})
 
 
