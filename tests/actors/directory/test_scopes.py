@@ -6,14 +6,14 @@ import pytest
 
 from actors.agent.state import AgentState, Head
 from actors.agent.state import apply as apply_to_agent
-from actors.decision import Delete, Put, Send
+from actors.decision import Delete, Put, Send, TellHosts
 from actors.directory.invariants import problems
 from actors.directory.state import DirectoryState, apply
 from bus import address
 from bus.address import DIRECTORY
 from bus.limits import agents_per_workspace_max
 from bus.value import Record
-from tests.support.bench import PERSON, agent
+from tests.support.bench import PERSON, agent, owner
 from tests.support.exchange import Home
 from tests.support.reading import at
 from tools.errors import Code, Refusal
@@ -63,11 +63,10 @@ def test_pinning_moves_an_agents_scope_and_its_mailbox_before_the_person_is_answ
 
 def test_every_host_hears_that_stamps_of_the_former_scope_end(home: Home) -> None:
     """common 2.1"""
-    _pin(home, "a1", "w2")
-    told = home.bench(address.agent("a1")).told
-    assert [(one.verb, one.body) for one in told] == [
-        ("authority_changed", {"agentId": "a1", "version": _head(home, "a1").version})
-    ]
+    moved: Record = {"agentId": "a1", "workspaceId": "w2", "inherits": False}
+    decision = home.bench(address.agent("a1")).decide("scope_changed", moved, owner(DIRECTORY))
+    told = [(effect.verb, effect.body) for effect in decision.effects if isinstance(effect, TellHosts)]
+    assert told == [("authority_changed", {"agentId": "a1", "version": _head(home, "a1").version + 1})]
 
 
 def test_an_agent_that_was_pinned_elsewhere_meets_its_new_peers_and_no_longer_the_old(home: Home) -> None:
