@@ -33,7 +33,6 @@ from actors.decision import (
     PrincipalKind,
     Put,
     Send,
-    TellHosts,
     Verb,
     VerbTable,
 )
@@ -219,14 +218,12 @@ def scope_changed(state: AgentState, body: ScopeChanged, context: Context) -> De
     head = state.living()
     if head is None:
         return DONE
-    scope = {"workspaceId": body.workspaceId or "", "inherits": body.inherits}
-    moved = head.model_copy(update={**scope, "version": head.version + 1})
-    if moved == head.model_copy(update={"version": moved.version}):
+    moved = head.model_copy(update={"workspaceId": body.workspaceId or "", "inherits": body.inherits})
+    if moved == head:
         return DONE
     agent_id = context.address.id
     effects: tuple[Effect, ...] = (
-        Put(HEAD_ROW, moved.model_dump()),
-        TellHosts("authority_changed", {"agentId": agent_id, "version": moved.version}),
+        *head.changed(agent_id, workspaceId=moved.workspaceId, inherits=moved.inherits),
         # before_reply: what is sent to it from now on is decided by where it is now.
         Send(address.mailbox(agent_id), "facts_changed", moved.mailbox_facts(), before_reply=True),
     )

@@ -19,6 +19,8 @@ from tests.support.bench import GATEWAY, PERSON, agent, owner
 from tests.support.exchange import TOKEN_HASH, Home
 from tools.errors import NOT_FOUND, Code, Refusal
 
+REPEATED = ("destroy", "destroyed", "workspace_destroyed", "clear_rows")
+
 
 def _home(canvases: int = 0) -> Home:
     home = Home()
