@@ -231,8 +231,15 @@ WORKSPACE_DELETE: Final = Tool(
     output=WorkspaceDeleteOutput,
     side_effects="Destroys the workspace and all that is in it; agents pinned there lose their scope.",
     reversibility="Nothing brings it back but a backup.",
+    frees_space=True,
     deadline_ms=deletion_deadline_ms,
 )
 
-ASKING: Final[tuple[Tool, ...]] = (WORKSPACE_CREATE, WORKSPACE_DELETE, WORKSPACE_UPDATE)
-TOOLS: Final[tuple[Tool, ...]] = (WORKSPACE_CURRENT, WORKSPACE_GET, WORKSPACE_LIST)
+TOOLS: Final[tuple[Tool, ...]] = (
+    WORKSPACE_CREATE,
+    WORKSPACE_CURRENT,
+    WORKSPACE_DELETE,
+    WORKSPACE_GET,
+    WORKSPACE_LIST,
+    WORKSPACE_UPDATE,
+)
