@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from bus.value import Record, Value, records
-from nexus import exit_codes
+from nexus import agent_place_cli, exit_codes
+from nexus.agent_place_cli import AgentArgument, change, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
 from nexus.output import escape, fail, fields, print_json, print_line, print_lines, print_list, shown, table, time_text
 
@@ -31,7 +30,6 @@ _MODES: Final = (
     "plan: only reads. plan_collect: its writes are collected for you to run."
 )
 
-AgentArgument: TypeAlias = Annotated[str, typer.Argument(help="The agent: an id or a name.", metavar="AGENT")]
 CredentialArgument: TypeAlias = Annotated[
     str, typer.Argument(help="The credential's name, such as `laptop`.", metavar="NAME")
 ]
@@ -44,6 +42,7 @@ guests = typer.Typer(help="The guest: a caller without an identity, who may only
 def register(app: typer.Typer) -> None:
     """Add the commands to `nexus`."""
     app.add_typer(agents, name="agent", no_args_is_help=True)
+    agent_place_cli.register(agents)
     agents.add_typer(credentials, name="credential", no_args_is_help=True)
     app.add_typer(guests, name="guest", no_args_is_help=True)
 
@@ -122,7 +121,7 @@ def agent_token(
             exit_codes.USAGE,
         )
     answer = ask(home, "agent.token", {"agent": agent, "workspace": workspace}, "Replacing the token")
-    _print_token(answer, as_json, f"Agent {_who(answer)} has a new token; the old one has stopped.")
+    _print_token(answer, as_json, f"Agent {who(answer)} has a new token; the old one has stopped.")
 
 
 @agents.command("remove", epilog=examples("nexus agent remove Ada"))
@@ -131,7 +130,7 @@ def agent_remove(
 ) -> None:
     """Remove an agent; its tokens stop at once. What it drew stays."""
     asked: Record = {"agent": agent, "workspace": workspace}
-    _change(home, as_json, "agent.remove", asked, lambda answer: f"Agent {_who(answer)} is removed.")
+    change(home, as_json, "agent.remove", asked, lambda answer: f"Agent {who(answer)} is removed.")
 
 
 @agents.command("mode", epilog=examples("nexus agent mode Ada approval", "nexus agent mode Ada plan_collect --json"))
@@ -144,7 +143,7 @@ def agent_mode(
 ) -> None:
     """Say how far an agent acts alone. It holds from its next call on, open ones too."""
     asked: Record = {"agent": agent, "mode": mode.value, "workspace": workspace}
-    _change(home, as_json, "agent.mode", asked, lambda answer: f"Agent {_who(answer)} is in mode {mode.value} now.")
+    change(home, as_json, "agent.mode", asked, lambda answer: f"Agent {who(answer)} is in mode {mode.value} now.")
 
 
 @agents.command(
@@ -161,12 +160,12 @@ def agent_capability(
     """Give an agent a capability, or take it away."""
     asked: Record = {"agent": agent, "capability": capability.value, "held": on, "workspace": workspace}
     holds = "has" if on else "no longer has"
-    _change(
+    change(
         home,
         as_json,
         "agent.capability",
         asked,
-        lambda answer: f"Agent {_who(answer)} {holds} the capability {capability.value}.",
+        lambda answer: f"Agent {who(answer)} {holds} the capability {capability.value}.",
     )
 
 
@@ -185,12 +184,12 @@ def agent_withhold(
     """Take one tool away from an agent, or give it back. The agent may give tools up, but never take them back."""
     asked: Record = {"agent": agent, "tool": tool, "withheld": not restore, "workspace": workspace}
     verb = "may use" if restore else "may no longer use"
-    _change(
+    change(
         home,
         as_json,
         "agent.withhold",
         asked,
-        lambda answer: f"Agent {_who(answer)} {verb} {shown(answer.get('tool'))}.",
+        lambda answer: f"Agent {who(answer)} {verb} {shown(answer.get('tool'))}.",
     )
 
 
@@ -220,7 +219,7 @@ def agent_budget(
     if as_json:
         print_json(answer)
     else:
-        print_line(f"Agent {_who(answer)} has created {_budget_text(answer)}.")
+        print_line(f"Agent {who(answer)} has created {_budget_text(answer)}.")
 
 
 @credentials.command("add", epilog=examples("nexus agent credential add Ada laptop"))
@@ -235,7 +234,7 @@ def credential_add(
     answer = ask(
         home, "agent.credential_add", {"agent": agent, "name": name, "workspace": workspace}, "Adding the credential"
     )
-    _print_token(answer, as_json, f"Agent {_who(answer)} has a credential {shown(answer.get('credential'))} now.")
+    _print_token(answer, as_json, f"Agent {who(answer)} has a credential {shown(answer.get('credential'))} now.")
 
 
 @credentials.command("list", epilog=examples("nexus agent credential list Ada"))
@@ -261,12 +260,12 @@ def credential_revoke(
 ) -> None:
     """Stop a credential at once, and what was approved for calls that it made."""
     asked: Record = {"agent": agent, "name": name, "workspace": workspace}
-    _change(
+    change(
         home,
         as_json,
         "agent.credential_revoke",
         asked,
-        lambda answer: f"The credential {shown(answer.get('credential'))} of agent {_who(answer)} has stopped.",
+        lambda answer: f"The credential {shown(answer.get('credential'))} of agent {who(answer)} has stopped.",
     )
 
 
@@ -280,7 +279,7 @@ def guest_on(home: HomeOption = None, as_json: JsonOption = False) -> None:
 @guests.command("off", epilog=examples("nexus guest off"))
 def guest_off(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Stop the guest's token at once."""
-    _change(home, as_json, "guest.off", {}, lambda _: "No guest is served.")
+    change(home, as_json, "guest.off", {}, lambda _: "No guest is served.")
 
 
 @guests.command("status", epilog=examples("nexus guest status"))
@@ -296,15 +295,6 @@ def guest_status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         print_line("No guest is served. Let one read with: nexus guest on")
 
 
-def _change(home: Path | None, as_json: bool, verb: str, asked: Record, said: Callable[[Record], str]) -> None:
-    """Ask for a change and tell of it in one sentence."""
-    answer = ask(home, verb, asked, "Changing it")
-    if as_json:
-        print_json(answer)
-    else:
-        print_line(said(answer))
-
-
 def _print_token(answer: Record, as_json: bool, sentence: str) -> None:
     if as_json:
         print_json({name: answer[name] for name in ("agentId", "credential", "token") if name in answer})
@@ -314,10 +304,6 @@ def _print_token(answer: Record, as_json: bool, sentence: str) -> None:
     print_line(f"  {shown(answer.get('token'))}")
     print_line("Put it into an environment variable, NEXUS_TOKEN, not into a file under version control.")
     print_line('Your client sends it with each request: --header "Authorization: Bearer $NEXUS_TOKEN"')
-
-
-def _who(answer: Record) -> str:
-    return f"{shown(answer.get('name'))} ({shown(answer.get('agentId'))})"
 
 
 def _place(agent: Record) -> Value:

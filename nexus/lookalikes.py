@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
+
+from tools.confusables import skeleton
+from tools.names import mixed_scripts
 
 told_of_max: Final = 6
 """How many letters a note names; that there are more is said."""
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_ALIKE_SCRIPTS: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "COPTIC", "ARMENIAN", "CHEROKEE", "LISU"})
-"""Scripts that share shapes of letters. Others beside Latin in one word are ordinary in their languages."""
-
-_SHAPED_LIKE_ASCII: Final = frozenset(
-    "АВЕЅІЈКМНОРСТУХаеѕіјорсухԁԛԝһӏґ"  # Cyrillic
-    "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανορυχϲϳ"  # Greek
-    "ՕՏՍԼօոսց"  # Armenian
-    "ᎠᎡᎢᎥᎪᎫᎬᎳᎷᎻᏀᏃᏆᏒᏙᏚᏞᏟᏢᏦᏴ"  # Cherokee
-    "ıɑɡɩʟꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓞꓟꓠꓡꓢꓣꓤꓦꓧꓪꓬꓮꓰꓲꓳꓴꓵ"  # Latin's own and Lisu
-)
 
 
 def note_on(texts: Iterable[str]) -> str | None:
@@ -30,42 +23,40 @@ def note_on(texts: Iterable[str]) -> str | None:
     none, and dressed ASCII letters.
     """
     odd: dict[str, None] = {}
-    scripts: set[str] = set()
+    is_mixed = False
     for text in texts:
+        if text.isascii():
+            continue
         words = _WORD.findall(text)
         if all(_is_shaped_like_ascii(letter) for word in words for letter in word):
             odd |= dict.fromkeys(letter for word in words for letter in word)
         for word in words:
-            mixed = _scripts(word) & _ALIKE_SCRIPTS
-            if len(mixed) > 1:
-                scripts |= mixed
-                odd |= dict.fromkeys(letter for letter in word if not letter.isascii() and _is_alike(letter))
+            if mixed_scripts(word):
+                is_mixed = True
+                odd |= dict.fromkeys(letter for letter in word if not _is_plain(letter))
             odd |= dict.fromkeys(letter for letter in word if _is_a_form_of_ascii(letter))
-    if not odd and not scripts:
+    if not odd and not is_mixed:
         return None
-    return "; ".join(_sentences(sorted(scripts), list(odd)))
+    return "; ".join(_sentences(is_mixed, list(odd)))
 
 
-def _sentences(scripts: list[str], odd: list[str]) -> Iterator[str]:
-    if scripts:
-        yield f"one word mixes letters of {' and '.join(script.capitalize() for script in scripts)}"
+def _sentences(is_mixed: bool, odd: Sequence[str]) -> Iterator[str]:
+    if is_mixed:
+        yield "one word mixes letters of several scripts"
     if odd:
         named = [f"U+{ord(letter):04X} {unicodedata.name(letter, 'without a name')}" for letter in odd[:told_of_max]]
         more = f" and {len(odd) - told_of_max} more" if len(odd) > told_of_max else ""
         yield f"not the letters that they look like: {', '.join(named)}{more}"
 
 
-def _scripts(word: str) -> set[str]:
-    return {unicodedata.name(letter, "").partition(" ")[0] for letter in word}
-
-
-def _is_alike(letter: str) -> bool:
-    """Whether a mixed word's letter is the foreign one; Latin letters with accents are at home."""
-    return not unicodedata.name(letter, "").startswith("LATIN ") or _is_shaped_like_ascii(letter)
+def _is_plain(letter: str) -> bool:
+    """Whether it is at home beside ASCII letters: those with accents are."""
+    return unicodedata.name(letter, "").startswith("LATIN ") and not _is_shaped_like_ascii(letter)
 
 
 def _is_shaped_like_ascii(letter: str) -> bool:
-    return letter in _SHAPED_LIKE_ASCII or _is_a_form_of_ascii(letter)
+    looks = skeleton(letter)
+    return not letter.isascii() and looks.isascii() and looks.isalpha()
 
 
 def _is_a_form_of_ascii(letter: str) -> bool:

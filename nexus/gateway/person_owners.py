@@ -47,6 +47,8 @@ class Directory:
     workspaces: Sequence[Record]
     agents: Sequence[Record]
     active_workspace_id: str
+    deleting: Sequence[Record] = ()
+    """Workspaces that are being deleted: none of `workspaces`, but their names are not free yet."""
 
     def workspace(self, typed: str) -> Named:
         """The workspace of that id or name. Raises VerbRefused."""
@@ -113,7 +115,10 @@ class Owners:
         listed = await self.read(DIRECTORY, "directory_list", {})
         active = listed.get("activeWorkspaceId")
         return Directory(
-            records(listed, "workspaces"), records(listed, "agents"), active if isinstance(active, str) else ""
+            records(listed, "workspaces"),
+            records(listed, "agents"),
+            active if isinstance(active, str) else "",
+            records(listed, "deleting"),
         )
 
     async def canvases(self, workspace_id: str) -> list[Record]:
@@ -132,8 +137,15 @@ class Owners:
             after = text(page[-1], "canvasId")
 
     async def canvases_within(self, workspaces: Sequence[str]) -> AsyncIterator[Record]:
+        """A workspace that was deleted since it was listed has none."""
         for workspace_id in workspaces:
-            for one in await self.canvases(workspace_id):
+            try:
+                found = await self.canvases(workspace_id)
+            except VerbRefused as refused:
+                if refused.error.get("code") != Code.NOT_FOUND.value:
+                    raise
+                continue
+            for one in found:
                 yield one
 
     async def canvas(self, typed: str, workspace: str | None) -> Record:
@@ -169,7 +181,7 @@ def checked_arguments(model: type[Arguments], raw: Record) -> Arguments:
 def must_be_applied(answer: Record) -> None:
     """A canvas owner says no by outcome, not by error (common 6.1); to the person both are refusals."""
     if answer.get("outcome", "applied") != "applied":
-        message = text(answer, "message") or "The canvas did not take it."
+        message = text(answer, "message") or "The canvas was changed meanwhile, so nothing was done. Look at it again."
         raise VerbRefused({"code": text(answer, "code") or Code.WRONG_STATE.value, "message": message})
 
 

@@ -7,13 +7,9 @@ Each function takes checked arguments, speaks to owners with the person's link a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal, cast
-
-from pydantic import Field
+from typing import Final, Literal, cast
 
 from bus import address
-from bus.address import DIRECTORY
-from bus.limits import path_characters_max
 from bus.value import Record, Value
 from nexus import __version__
 from nexus.gateway import (
@@ -24,21 +20,13 @@ from nexus.gateway import (
     person_log,
     person_plans,
     person_upkeep,
+    person_workspaces,
 )
 from nexus.gateway.naming import resolve
 from nexus.gateway.person_owners import Owners, VerbRefused, chosen, text
 from nexus.gateway.person_table import Nothing, Run, Stream, Typed, checked, streamed
-from tools.base import Model, Name
+from tools.base import Model
 from tools.errors import Code, Refusal
-
-
-class WorkspaceAdd(Model):
-    name: Name
-    root: Annotated[str, Field(min_length=1, max_length=path_characters_max)] | None = None
-
-
-class WorkspaceNamed(Model):
-    workspace: Typed
 
 
 class InWorkspace(Model):
@@ -60,30 +48,6 @@ class CanvasGrant(Model):
 async def status(owners: Owners, _: Nothing) -> Record:
     hosts = await person_bus.every_host(owners)
     return {"version": __version__, "time": owners.clock.now_ms(), "shards": cast("list[Value]", hosts)}
-
-
-async def workspace_add(owners: Owners, asked: WorkspaceAdd) -> Record:
-    workspace_id = owners.clock.new_id()
-    body: Record = {"workspaceId": workspace_id, "name": asked.name}
-    if asked.root is not None:
-        body["root"] = asked.root
-    await owners.ask(DIRECTORY, "workspace_add", body)
-    return {"workspaceId": workspace_id, "name": asked.name}
-
-
-async def workspace_list(owners: Owners, _: Nothing) -> Record:
-    directory = await owners.directory()
-    return {
-        "workspaces": [
-            {**one, "isActive": one.get("workspaceId") == directory.active_workspace_id} for one in directory.workspaces
-        ]
-    }
-
-
-async def workspace_use(owners: Owners, asked: WorkspaceNamed) -> Record:
-    meant = (await owners.directory()).workspace(asked.workspace)
-    await owners.ask(DIRECTORY, "workspace_use", {"workspaceId": meant.id})
-    return {"workspaceId": meant.id, "name": meant.name}
 
 
 async def canvas_grant(owners: Owners, asked: CanvasGrant) -> Record:
@@ -141,9 +105,7 @@ async def canvas_show(owners: Owners, asked: CanvasNamed) -> Record:
 
 VERBS: Final[Mapping[str, Run]] = {
     "status": checked(Nothing, status),
-    "workspace.add": checked(WorkspaceAdd, workspace_add),
-    "workspace.list": checked(Nothing, workspace_list),
-    "workspace.use": checked(WorkspaceNamed, workspace_use),
+    **person_workspaces.VERBS,
     **person_authority.VERBS,
     **person_approvals.VERBS,
     **person_plans.VERBS,

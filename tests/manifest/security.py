@@ -39,7 +39,7 @@ PARTLY_BUILT = {
     "security 2.4": "no elements of pages are on cards yet",
     "security 2.9": "the event log and git trees are searched once credentials can be many",
     "security 2.11": "request states, elicitations and keys do not exist yet; cursors are held",
-    "security 2.12": "families not served yet",
+    "security 2.12": "families not served yet; every served tool is held",
     "security 2.15": "console and attach do not exist yet",
     "security 2.16": "sessions, launches and runs do not exist yet; children are held",
     "security 2.17": "nothing is opened beneath a root yet; which folders can be one is held",

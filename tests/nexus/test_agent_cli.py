@@ -36,6 +36,9 @@ SCRIPT: Script = {
     ("agent/-/b1", "credential_add"): {},
     ("agent/-/b1", "credential_revoke"): {},
     ("agent/-/b1", "token_replace"): {},
+    ("app/-/directory", "agent_pin"): {"agentId": "b1", "name": "Bo", "workspaceId": "w1"},
+    ("app/-/directory", "agent_inherit"): {"agentId": "b1", "name": "Bo", "workspaceId": "w2"},
+    ("app/-/directory", "agent_rename"): {"agentId": "b1", "name": "Grace"},
     ("agent/-/guest", "guest_on"): {},
     ("agent/-/guest", "guest_off"): {},
 }
@@ -79,6 +82,39 @@ CHANGES = [
         "The credential laptop of agent Bo (b1) has stopped",
     ),
 ]
+
+PLACES = [
+    (("pin", "Bo", "Site"), "agent_pin", {"agentId": "b1", "workspaceId": "w1"}, "Agent Bo (b1) is pinned to Site."),
+    (
+        ("inherit", "Bo", "--on"),
+        "agent_inherit",
+        {"agentId": "b1", "inherits": True},
+        "Agent Bo (b1) goes along with the active workspace, now Shop.",
+    ),
+    (
+        ("inherit", "Bo", "--off"),
+        "agent_inherit",
+        {"agentId": "b1", "inherits": False},
+        "Agent Bo (b1) stays in Shop.",
+    ),
+    (
+        ("rename", "Bo", "Grace"),
+        "agent_rename",
+        {"agentId": "b1", "name": "Grace"},
+        "Agent Bo is called Grace (b1) now.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("typed", "verb", "body", "said"), PLACES)
+def test_where_an_agent_acts_and_its_name_are_changed_by_the_directory(
+    monkeypatch: pytest.MonkeyPatch, typed: tuple[str, ...], verb: str, body: Record, said: str
+) -> None:
+    """common 3.1"""
+    with commands(monkeypatch, SCRIPT) as (run, port):
+        assert run.nexus("agent", *typed).stdout == f"{said}\n"
+        assert port.caller.bodies(verb) == [body]
+        assert run.json("agent", *typed)["agentId"] == "b1"
 
 
 @pytest.mark.parametrize(("typed", "verb", "body", "said"), CHANGES)
@@ -190,6 +226,9 @@ def test_what_others_typed_about_an_agent_cannot_act_on_the_terminal(monkeypatch
         ("agent", "capability"),
         ("agent", "withhold"),
         ("agent", "budget"),
+        ("agent", "pin"),
+        ("agent", "inherit"),
+        ("agent", "rename"),
         ("agent", "credential", "add"),
         ("agent", "credential", "list"),
         ("agent", "credential", "revoke"),

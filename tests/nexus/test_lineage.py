@@ -17,6 +17,7 @@ from nexus import lineage
 from nexus.gateway import person_port
 from nexus.lineage import MARKERS, Lineage, lineage_of
 from tests.nexus.test_person_port import LISTS
+from tests.support.outside import WHY_SKIPPED, are_outside
 from tests.support.person_port import RunningPort, ask, refused_code, running_port
 
 PLAIN = {"PATH": os.defpath}
@@ -35,13 +36,7 @@ ASKS = (
 )
 
 
-def outside_of_nexus() -> bool:
-    return lineage_of(os.getpid()) is Lineage.OUTSIDE
-
-
-needs_outside = pytest.mark.skipif(
-    not outside_of_nexus(), reason="these tests run inside a session of NEXUS, so nothing that they start is outside"
-)
+needs_outside = pytest.mark.skipif(not are_outside(), reason=WHY_SKIPPED)
 
 
 @contextmanager

@@ -17,14 +17,13 @@ import pytest
 
 from nexus.lineage import MARKERS
 from nexus.notices import SENTENCE
-from tests.nexus.test_lineage import needs_outside
 from tests.nexus.test_notices import FakeDesktop
 from tests.processes.conftest import PRODUCT, Running
 from tests.support.mcp_http import McpHttp
 from tests.support.processes import Nexus
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.processes, needs_outside]
+pytestmark = pytest.mark.processes
 
 LIST = ("approvals", "list", "--json")
 
