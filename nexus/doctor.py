@@ -24,11 +24,12 @@ from nexus.store_check import store_problem
 PROMISE: Final = (
     "Protects against: an agent confined to MCP (even a misled one), other users of this machine, web pages in your "
     "browser, development servers on other loopback ports, pages inside a Window, hostile files. An agent is who its "
-    "token says; no MCP call approves, grants or widens anything or reaches another workspace.",
+    "token says; no MCP call approves, grants or widens anything or reaches another workspace; what runs is what was "
+    "approved; untrusted text is never markup, escape sequence or instruction of NEXUS.",
     "Does not protect against: a program with a shell as your own operating-system user. It can read and write the "
     "home folder, other agents' tokens and browser profiles, and act as you; approvals, scopes and roles then "
-    "guard against mistakes, not malice. The real border is another user, a container or a sandbox that sees "
-    "only one socket and one token file.",
+    "guard against mistakes, not malice, and so does refusing your commands to what descends from a session, run or "
+    "launch. The real border is another user, a container or a sandbox that sees only one socket and one token file.",
 )
 """contract/security.md section 1, in its terms."""
 

@@ -1,4 +1,4 @@
-"""Whether the tests themselves run inside a session, run or launch of NEXUS, where the person's commands are refused."""
+"""Whether the tests themselves run inside NEXUS, from where the person's commands are refused (common 2.4)."""
 
 from __future__ import annotations
 
