@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
-from actors.decision import Answer, CancelTimer, Decision, Delete, Event, Put, Send, SetTimer
+from actors.decision import Answer, CancelTimer, Decision, Delete, Event, PrincipalKind, Put, Send, SetTimer
 from actors.delivery import Delivery
 from actors.owner import TIMER_ROWS, Owner
 from bus.address import Address
@@ -58,6 +58,7 @@ class CommitBuilder:
             by=delivery.principal.label(),
             at_ms=now_ms,
             handled=delivery.handled,
+            is_privileged=not delivery.is_call or delivery.principal.kind is PrincipalKind.PERSON,
         )
         if delivery.timer is not None:
             commit.rows += timer_rows(owner.address, delivery.timer.name, delivery.timer.due_ms)

@@ -93,6 +93,8 @@ journal_trimmed_a_group_max: Final = 64
 known_calls_kept_max: Final = 50_000  # ids in memory, some 5 MB at most
 message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
 disk_full_bytes_max: Final = 1024 * 1024  # free on a disk that did not take a whole write
+reserve_bytes: Final = 8 * 1024 * 1024  # common 8.5: of each shard, for the person on a full disk
+reserve_look_ms: Final = 1_000  # between two looks at whether a disk that was full has room again
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511
 rows_a_read: Final = 1_000  # of a walk over a whole table
@@ -219,5 +221,6 @@ assert legacy_sessions_per_agent_max < legacy_sessions_max
 assert call_deadline_ms_default < scene_deadline_ms < person_answer_ms_max  # the gateway's answer always comes first
 assert follow_wait_ms <= inspection_wait_ms_max
 assert max(page_items_max, events_per_page, events_shown_max) <= inspected_items_max
+assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
 assert host_answer_ms_max < call_deadline_ms_default
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms

@@ -103,7 +103,7 @@ def test_a_home_without_any_store_yet_is_sound(tmp_path: Path) -> None:
     assert not list(home.path.rglob("data.mdb"))
 
 
-@pytest.mark.parametrize("name", ["", "data.mdb", "lock.mdb", "owner.lock"])
+@pytest.mark.parametrize("name", ["", "data.mdb", "lock.mdb", "owner.lock", "reserve"])
 def test_a_store_that_others_can_reach_is_refused_at_a_start_and_found_by_doctor(home: Home, name: str) -> None:
     """security 2.23"""
     place = home.shard_folder(1) / name

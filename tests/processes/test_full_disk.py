@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,33 +15,13 @@ from tests.support.ledger import LEDGERS, Books
 from tests.support.ledger_callers import Callers, busy, callers_of
 from tests.support.loop import until
 from tests.support.processes import Nexus, ended_afterwards
+from tests.support.small_disk import enlarge, small_disk
 
 pytestmark = pytest.mark.processes
 
 PROGRAM = (sys.executable, "-I", str(Path(__file__).parents[1] / "support" / "ledger_nexus.py"))
 CALLERS = 8
-SMALL, LARGE = "3m", "64m"
-
-
-@contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
-    """A file system of its own on `folder`. Skips the test where that is not permitted."""
-    mount, umount = shutil.which("mount"), shutil.which("umount")
-    if not sys.platform.startswith("linux") or os.geteuid() != 0 or mount is None or umount is None:
-        pytest.skip("a small file system can be mounted by root on Linux only")
-    done = subprocess.run(
-        [mount, "-t", "tmpfs", "-o", f"size={SMALL},mode=0700", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    if done.returncode != 0:
-        pytest.skip(f"mounting a tmpfs is not permitted here: {done.stderr.decode().strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run([umount, str(folder)], check=True)
-
-
-def enlarge(folder: Path) -> None:
-    subprocess.run(["mount", "-o", f"remount,size={LARGE}", str(folder)], check=True)
+SMALL, LARGE = "20m", "80m"
 
 
 def test_a_full_disk_refuses_writes_and_serves_reads_until_there_is_space() -> None:
@@ -57,7 +32,7 @@ def test_a_full_disk_refuses_writes_and_serves_reads_until_there_is_space() -> N
         assert nexus.run("down").code == exit_codes.OK
         home = open_home(nexus.home)
         folder = home.shard_folder(0)
-        with small_disk(folder):
+        with small_disk(folder, SMALL):
             with ended_afterwards(nexus):
                 nexus.start()
                 callers = asyncio.run(_fill_and_free(nexus, folder))
@@ -80,6 +55,6 @@ async def _fill_and_free(nexus: Nexus, folder: Path) -> Callers:
                 assert isinstance(read.ok["entries"], int)
                 stored += read.ok["entries"]
             assert stored >= len(callers.acknowledged) - CALLERS * 2
-            enlarge(folder)
+            enlarge(folder, LARGE)
             await callers.more(100)
         return callers
