@@ -38,13 +38,12 @@ from bus.address import Address, host, projection
 from bus.clock import Clock
 from bus.codec import CorruptRow, Unencodable, unpack_row
 from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Mark, Parcel, Reply
-from bus.journal import Commit, Handled, Journal
+from bus.journal import Commit, GroupWriter, Handled, Journal
 from bus.known_calls import KnownCalls
 from bus.limits import inspection_wait_ms_max, owner_idle_ms, owner_sweep_ms
 from bus.link import Peer
 from bus.parcels import mark_from
-from bus.reserve import Reserve, ReserveState
-from bus.retention import Retention
+from bus.reserve import ReserveState
 from bus.store import Store, mark_key
 from bus.wire import Scheduler
 from tools.errors import Code, Refusal
@@ -118,13 +117,10 @@ class Host:
             backups=backups,
         )
 
-    def attach(
-        self, journal: Journal, retention: Retention, reserve: Reserve, send: Callable[[Peer, Envelope], None]
-    ) -> None:
+    def attach(self, journal: Journal, writer: GroupWriter, send: Callable[[Peer, Envelope], None]) -> None:
         """Begin: take up again the messages and timers that were not handled when the shard last ended."""
         self.journal = journal
-        self._retention = retention
-        self.reserve = reserve
+        self._retention, self.reserve = writer.retention, writer.reserve
         self._send = send
         self.outbox.attach(journal)
         self.upkeep.attach(journal)

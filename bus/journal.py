@@ -20,27 +20,20 @@ Who may touch it: `submit` from any thread; the writer alone runs `write_group` 
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias
-
-import structlog
+from typing import Protocol
 
 from bus.address import Address
 from bus.codec import pack_row
 from bus.envelope import Mark, Parcel, Reply
-from bus.hold import Hold, InlineHold, ThreadHold
-from bus.limits import commit_batch_max
+from bus.hold import Hold, InlineHold
 from bus.message_record import message_record
 from bus.parcels import parcel_row
 from bus.reserve import Reserve, is_refusable
 from bus.retention import Retention
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
 from bus.value import Record, Value
-
-_log = structlog.get_logger("journal")
 
 
 @message_record
@@ -349,78 +342,3 @@ class InlineJournal:
         commits, self._held_back = self._held_back or [], None
         for commit in commits:
             self._writer.write_group([commit])
-
-
-class _Stop:
-    """Queued once, last: the writer ends when it gets there."""
-
-
-_STOP: Final = _Stop()
-_Item: TypeAlias = Commit | threading.Event | ThreadHold | _Stop
-
-
-class ThreadJournal:
-    """One writer thread: while it flushes a group, the next one gathers."""
-
-    def __init__(self, writer: GroupWriter) -> None:
-        self._writer = writer
-        self._queue: queue.SimpleQueue[_Item] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
-        self._thread.start()
-
-    def submit(self, commit: Commit) -> None:
-        self._queue.put(commit)
-
-    def flush(self) -> None:
-        reached = threading.Event()
-        self._queue.put(reached)
-        reached.wait()
-
-    def hold(self, held: Callable[[], None]) -> Hold:
-        hold = ThreadHold(held)
-        self._queue.put(hold)
-        return hold
-
-    @property
-    def waiting(self) -> int:
-        return self._queue.qsize()
-
-    def close(self) -> None:
-        """Write what was submitted before, then end the thread."""
-        self._queue.put(_STOP)
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            self._write_until_stopped()
-        except BaseException:
-            _log.exception("writer_failed")
-            self._writer.break_off()
-            raise
-
-    def _write_until_stopped(self) -> None:
-        while True:
-            group: list[Commit] = []
-            after = self._gather(group)
-            if group:
-                self._writer.write_group(group)
-            if isinstance(after, threading.Event):
-                after.set()
-            elif isinstance(after, ThreadHold):
-                after.stand()
-            elif isinstance(after, _Stop):
-                return
-
-    def _gather(self, group: list[Commit]) -> threading.Event | ThreadHold | _Stop | None:
-        """Fill `group` with what waits; answers what stood behind it, if not a commit."""
-        item = self._queue.get()
-        while True:
-            if not isinstance(item, Commit):
-                return item
-            group.append(item)
-            if len(group) >= commit_batch_max:
-                return None
-            try:
-                item = self._queue.get_nowait()
-            except queue.Empty:
-                return None

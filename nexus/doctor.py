@@ -14,9 +14,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from bus.limits import reserve_bytes
+from bus.reserve_file import ReserveFile
+from bus.store_lmdb import RESERVE_FILE
 from nexus import control
 from nexus.config import Home, HomeMissing, HomeRefused, open_home, socket_path_is_short
-from nexus.home_content import shards_problem
+from nexus.home_content import STORE_FILE, shards_problem
 from nexus.home_lock import is_held
 from nexus.sockets import PortTaken, listen_on_port
 from nexus.store_check import store_problem
@@ -73,6 +76,7 @@ def examine(path: Path) -> list[Check]:
         check_modes(home),
         *check_processes(home),
         *check_stores(home),
+        *check_reserve(home),
         check_sockets(home),
         check_file_system(home.path),
         check_disk(home.path),
@@ -133,6 +137,19 @@ def check_stores(home: Home) -> Iterator[Check]:
         yield Check("store", Outcome.PROBLEM, problem)
     if not found:
         yield Check("store", Outcome.GOOD, "can be opened and read")
+
+
+def check_reserve(home: Home) -> Iterator[Check]:
+    """Whether each shard keeps room for the person on a full disk (common 8.5). A host makes it when there is room."""
+    made = [home.shard_folder(shard) for shard in range(home.settings.shards)]
+    made = [folder for folder in made if (folder / STORE_FILE).exists()]
+    without = [folder.name for folder in made if ReserveFile(folder / RESERVE_FILE).size() < reserve_bytes]
+    size = f"{reserve_bytes // (1 << 20)} MiB"
+    if without:
+        text = f"not held by shard {', '.join(without)}: {size} for you on a full disk. Free twice as much there"
+        yield Check("reserve", Outcome.WARNING, f"{text}; a running NEXUS then makes it again")
+    elif made:
+        yield Check("reserve", Outcome.GOOD, f"{size} a shard are kept for you on a full disk")
 
 
 def check_processes(home: Home) -> Iterator[Check]:

@@ -183,7 +183,7 @@ async def top(owners: Owners, asked: Top) -> Record:
     }
 
 
-_QUEUES: Final = ("largestGroup", "liveOwners", "waitingCalls", "undeliveredMessages", "waitingCommits")
+_QUEUES: Final = ("largestGroup", "liveOwners", "waitingCalls", "undeliveredMessages", "waitingCommits", "reserveHeld")
 
 
 async def _each(owners: Owners, verb: str, body: Record) -> list[Record]:

@@ -17,6 +17,8 @@ from tests.simulation.options import Faults
 from tests.simulation.scheduler import Process, ProcessDied, Scheduler
 
 _UNBOUNDED: Final = 1 << 62
+_ENOUGH: Final = 1 << 20
+"""More than any group of these workloads writes."""
 
 
 class Disk:
@@ -29,6 +31,8 @@ class Disk:
         self.content = MemoryStore()
         self.is_full = False
         self.reserved = 0
+        self.had_reserve = False
+        """Whether there was enough for any commit, kept or given back, when one last did not fit."""
         self.given = 0
         """How much of a reserve that was released a full disk still takes."""
         self.violated = violated
@@ -86,6 +90,7 @@ class AttachedStore:
         before_us = rng.randrange(duration_us)
         disk.scheduler.meanwhile(before_us)
         if full:
+            disk.had_reserve = not faults.disk_full and disk.reserved + disk.given > _ENOUGH
             raise StoreFull
         if is_stored or not (dies or broken):
             disk.write(writes)
