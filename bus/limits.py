@@ -50,6 +50,7 @@ takeover_wait_ms: Final = 5_000  # ARCHITECTURE, Supervisor: start anew within 5
 # The gateway.
 admissions_per_call_max: Final = 3
 reads_at_once_max: Final = 16  # of one composed call, so that one list does not crowd out everyone else's calls
+gateway_shares_kept_max: Final = 10_000  # agents whose use of the gateway is remembered, some 2 MB
 legacy_sessions_max: Final = 10_000
 legacy_sessions_per_agent_max: Final = 64  # security 2.23
 legacy_session_idle_ms: Final = 30 * 60_000
