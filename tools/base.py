@@ -196,6 +196,9 @@ class Tool:
     volatile: frozenset[str] = frozenset()
     """Arguments left out when two calls are compared (common 5.2)."""
     budgeted: bool = False
+    frees_space: bool = False
+    """It adds nothing to the caller's share of the disk, and takes something from somebody's: so it passes when the
+    caller's is used up (common 8.5)."""
     deadline_ms: int = call_deadline_ms_default
 
     @property

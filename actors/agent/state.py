@@ -1,4 +1,5 @@
-"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`."""
+"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`,
+`stored/<place>`."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Final, Literal
 
 from actors.agent.keys import UsedKey, digest_in
 from actors.agent.plan_book import PlanBook
+from actors.agent.stored_book import StoredBook
 from actors.decision import Put, RowEffect
 from bus.value import Record
 from tools.base import Model
@@ -76,6 +78,7 @@ class AgentState:
     keys: dict[str, UsedKey] = field(default_factory=dict)
     """Used idempotency keys by digest, oldest first: their rows are named by time."""
     plans: PlanBook = field(default_factory=PlanBook)
+    stored: StoredBook = field(default_factory=StoredBook)
 
     def living(self) -> Head | None:
         """The agent, unless it never was or was removed."""
@@ -98,6 +101,8 @@ def apply(state: AgentState, effect: RowEffect) -> None:
             state.claims.pop(call_id, None)
         case ("plan" | "step", _, _), _:
             state.plans.apply(effect)
+        case ("stored", _, _), _:
+            state.stored.apply(effect)
         case ("key", _, name), Put(_, value):
             state.keys[digest_in(name)] = UsedKey.model_validate(value)
         case ("key", _, name), _:

@@ -2,7 +2,7 @@
 
 | row | holds |
 | --- | --- |
-| head | title, revision, counts, createdBy, times: all that listing needs (canvas 5) |
+| head | title, revision, counts, createdBy, times: all that listing needs (canvas 5); what each agent has written |
 | head/role/AGENT | that agent's role |
 | arriving, arriving/... | an import that is not finished: see arrival.py |
 | scene | what stands beside the elements in the file: appState, unknown top-level fields |
@@ -20,7 +20,7 @@ import hashlib
 import heapq
 import re
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -53,6 +53,8 @@ class Head:
     created_by: str
     created_ms: int
     updated_ms: int
+    usage: Mapping[str, int] = field(default_factory=dict)
+    """Agent -> bytes that it has written here (usage.py)."""
 
     def to_record(self) -> Record:
         return {
@@ -63,6 +65,7 @@ class Head:
             "createdBy": self.created_by,
             "createdMs": self.created_ms,
             "updatedMs": self.updated_ms,
+            "usage": {**self.usage},
         }
 
     @classmethod
@@ -75,6 +78,7 @@ class Head:
             created_by=_text(record["createdBy"]),
             created_ms=_whole(record["createdMs"]),
             updated_ms=_whole(record["updatedMs"]),
+            usage={agent_id: _whole(size) for agent_id, size in _record(record.get("usage", {})).items()},
         )
 
 

@@ -80,5 +80,5 @@ PARTLY_BUILT = {
     "common 4.2": "mode auto only; nothing irreversible is served",
     "common 4.4": "no plan_collect mode; schemas admit the form",
     "common 8.3": "no effects on the world yet; an unknown outcome is said",
-    "common 8.5": "artifacts do not exist yet",
+    "common 8.5": "artifacts do not exist yet; too many canvases of one workspace are not refused",
 }
