@@ -10,7 +10,9 @@ from actors.agent.stored import refusal
 from actors.decision import Context
 from bus.address import Address
 from bus.value import Record
+from nexus.gateway.admitting import call_facts
 from tests.support.bench import GATEWAY, OwnerBench, owner
+from tests.support.exchange import TOKEN_HASH, Home
 from tools.catalogue import TOOLS
 from tools.errors import Code, Refusal
 from tools.setting_catalogue import STORED_MEBIBYTES, Snapshot
@@ -72,6 +74,25 @@ def test_writes_are_refused_when_the_share_is_used_up_and_pass_when_something_is
     assert refused(bench, 9) is None, "the person may give it more"
     tell(bench, CANVAS, 0)
     assert refused(bench, 8) is None
+
+
+def test_admission_refuses_what_writes_and_passes_what_reads_or_frees_space() -> None:
+    """common 4.1, 8.5"""
+    home = Home()
+    home.add_workspace("w1")
+    home.add_agent("a1")
+    bench = home.bench(ME)
+    bench.settings = Snapshot(1, {STORED_MEBIBYTES.name: 2})
+    bench.send("stored", {"place": str(CANVAS), "bytes": 2 * MIB}, owner(CANVAS))
+    verdicts = {}
+    for tool in TOOLS:
+        facts = call_facts(tool)
+        reply = home.ok(ME, "admit", {**facts, "tokenHash": TOKEN_HASH, "arguments": "valid"}, GATEWAY)
+        refused = reply.get("refusal")
+        verdicts[tool] = refused["code"] if isinstance(refused, dict) else "admitted"
+    for tool, verdict in verdicts.items():
+        passes = tool.is_read or tool.frees_space or tool.passes_when_stopped
+        assert (verdict != "storage_full") is passes, tool.name
 
 
 def test_below_the_least_that_can_be_set_nothing_is_refused(bench: OwnerBench[AgentState]) -> None:
