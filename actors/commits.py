@@ -58,7 +58,7 @@ class CommitBuilder:
             by=delivery.principal.label(),
             at_ms=now_ms,
             handled=delivery.handled,
-            is_privileged=not delivery.is_call or delivery.principal.kind is PrincipalKind.PERSON,
+            is_privileged=_is_privileged(owner, delivery),
         )
         if delivery.timer is not None:
             commit.rows += timer_rows(owner.address, delivery.timer.name, delivery.timer.due_ms)
@@ -128,6 +128,14 @@ class CommitBuilder:
             commit.outgoing.append(
                 Outgoing(self._shard_of(follower), follower, "events_happened", body, before_reply=False)
             )
+
+
+def _is_privileged(owner: Owner[State], delivery: Delivery) -> bool:
+    """See bus/reserve.py."""
+    if not delivery.is_call or delivery.principal.kind is PrincipalKind.PERSON:
+        return True
+    verb = owner.rules.verbs.get(delivery.message.verb)
+    return verb is not None and verb.writes_on_full_disk
 
 
 def _check_outgoing(commit: Commit) -> None:

@@ -11,11 +11,14 @@ import pytest
 
 from nexus import exit_codes
 from nexus.config import open_home
+from tests.processes.conftest import Running
 from tests.support.ledger import LEDGERS, Books
 from tests.support.ledger_callers import Callers, busy, callers_of
 from tests.support.loop import until
+from tests.support.mcp_http import McpHttp
 from tests.support.processes import Nexus, ended_afterwards
 from tests.support.small_disk import enlarge, small_disk
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
@@ -58,3 +61,52 @@ async def _fill_and_free(nexus: Nexus, folder: Path) -> Callers:
             enlarge(folder, LARGE)
             await callers.more(100)
         return callers
+
+
+PRODUCT = (sys.executable, "-I", "-m", "nexus")
+LONG = "x" * 30_000
+
+
+def test_an_agent_fills_the_disk_and_the_person_stops_it_and_goes_on() -> None:
+    """common 8.5, security 2.23"""
+    with tempfile.TemporaryDirectory(prefix="nx-") as parent:
+        nexus = Nexus(Path(parent) / "h", PRODUCT)
+        running = Running(nexus, nexus.start()["url"])
+        assert nexus.run("down").code == exit_codes.OK
+        folder = open_home(nexus.home).shard_folder(0)
+        with small_disk(folder, SMALL), ended_afterwards(nexus):
+            running.url = nexus.start()["url"]
+            workspace = running.workspace("Full")
+            worker_id, worker = running.agent("worker", workspace)
+            worker.ok("agent_inbox")
+            filler_id, filler = running.agent("filler", workspace)
+            _, late = running.agent("late", workspace)
+            _fill(filler, worker_id)
+            assert worker.ok("canvas_list") == {"canvases": []}
+            assert late.ok("canvas_list") == {"canvases": []}, "its first call notes that it ran"
+            running.workspace("Another")
+            running.person("agent", "remove", filler_id)
+            assert filler.post(b"{}", "tools/list")[0] == 401
+            assert late.call("agent_trigger", {"agentId": worker_id, "task": TASK}).code == "storage_full"
+            assert worker.ok("agent_list_peers")["agents"]
+            found = [check for check in nexus.run("doctor", "--json").record["checks"] if check["name"] == "reserve"]
+            assert [check["outcome"] for check in found] == ["warning"], "the person has used it"
+            enlarge(folder, LARGE)
+            eventually(lambda: not late.call("agent_trigger", {"agentId": worker_id, "task": TASK}).is_error)
+            found = [check for check in nexus.run("doctor", "--json").record["checks"] if check["name"] == "reserve"]
+            assert [check["outcome"] for check in found] == ["good"]
+
+
+TASK = {"title": "Count", "instructions": "Count the beans."}
+
+
+def _fill(agent: McpHttp, to: str) -> None:
+    """Send long tasks, then short ones, until neither has any room."""
+    refused = 0
+    for instructions in [LONG] * 500 + ["Count."] * 500:
+        code = agent.call("agent_trigger", {"agentId": to, "task": {**TASK, "instructions": instructions}}).code
+        assert code in ("", "storage_full"), code
+        refused += code == "storage_full"
+        if refused >= 20:
+            return
+    raise AssertionError("the disk was not filled")
