@@ -72,7 +72,8 @@ class Gateway:
         self._modern = StreamableHTTPSessionManager(
             server, json_response=False, max_request_body_size=request_body_bytes_max
         )
-        endpoint = McpEndpoint(caller, clock, self._legacy.asgi_app, self._modern.asgi_app)
+        self.uses = AgentShares()
+        endpoint = McpEndpoint(caller, clock, self._legacy.asgi_app, self._modern.asgi_app, self.uses)
         self.asgi_app = Starlette(
             routes=[Route(_PATH, endpoint)],
             middleware=[Middleware(ListenerGuard, port=port)],
@@ -126,13 +127,13 @@ class ListenerGuard:
 class McpEndpoint:
     """/mcp. An instance of a class, which Starlette takes as raw ASGI for every method."""
 
-    def __init__(self, caller: Caller, clock: Clock, legacy: ASGIApp, modern: ASGIApp) -> None:
+    def __init__(self, caller: Caller, clock: Clock, legacy: ASGIApp, modern: ASGIApp, uses: AgentShares) -> None:
         self._caller = caller
         self._clock = clock
         self._legacy = legacy
         self._modern = modern
         self._open_in_sessions: set[tuple[bytes, str]] = set()
-        self._uses = AgentShares()
+        self._uses = uses
         self._shares = SessionShares(legacy_sessions_per_agent_max, legacy_session_idle_ms)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
