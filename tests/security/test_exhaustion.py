@@ -21,6 +21,7 @@ from bus.address import DIRECTORY
 from bus.codec import pack_row
 from bus.limits import open_threads_per_recipient_max, open_threads_sender_divisor
 from bus.store import state_key
+from bus.value import Record
 from nexus.gateway.asgi import Gateway
 from nexus.gateway.shares import DEFAULT_LIMITS
 from tests.support.gateway_bench import MODERN, PORT, error_of, in_loop
@@ -59,8 +60,9 @@ class WholeHome:
     async def add_agent(self, agent_id: str) -> None:
         """A command of the person's."""
         token_hash = hashlib.sha256(agent_id.encode()).digest()
-        body = {"agentId": agent_id, "name": agent_id, "workspaceId": "w1", "mode": "auto", "capabilities": ["mesh"]}
-        await self.hosts.ok(DIRECTORY, "agent_add", {**body, "tokenHash": token_hash})
+        body: Record = {"agentId": agent_id, "name": agent_id, "workspaceId": "w1", "mode": "auto"}
+        body |= {"capabilities": ["mesh"], "tokenHash": token_hash}
+        await self.hosts.ok(DIRECTORY, "agent_add", body)
 
     async def call(self, agent_id: str, tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """What a tools/call answers: its content, or the refusal under `error`."""
@@ -71,10 +73,8 @@ class WholeHome:
         }
         params = {"name": tool, "arguments": arguments or {}, "_meta": meta}
         headers = {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": tool}
-        headers |= {
-            "accept": "application/json, text/event-stream",
-            "authorization": f"Bearer nx_{agent_id}_{agent_id}",
-        }
+        headers["accept"] = "application/json, text/event-stream"
+        headers["authorization"] = f"Bearer nx_{agent_id}_{agent_id}"
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         response = await self.http.post("/mcp", json=message, headers=headers)
         assert response.status_code == 200, response.text
