@@ -32,7 +32,7 @@ class MemoryStore:
         with self._lock:
             final = dict(writes)
             grown = sum(self._growth(key, value) for key, value in final.items())
-            if self._bytes_max is not None and grown > 0 and grown > self._left():
+            if self._bytes_max is not None and grown > 0 and grown > self._room_left():
                 raise StoreFull
             for key, value in final.items():
                 self._write(key, value)
@@ -83,20 +83,20 @@ class MemoryStore:
         with self._lock:
             return MemorySnapshot(dict(self._values))
 
-    def _left(self) -> int:
+    def _room_left(self) -> int:
         return _UNBOUNDED if self._bytes_max is None else max(0, self._bytes_max - self._bytes - self._reserved)
 
     def room(self) -> Room:
         """A row that is deleted leaves no room inside: it is the disk's again."""
         with self._lock:
-            return Room(self._left(), 0, _UNBOUNDED)
+            return Room(self._room_left(), 0, _UNBOUNDED)
 
     def reserved_bytes(self) -> int:
         return self._reserved
 
     def reserve(self, size: int) -> bool:
         with self._lock:
-            fits = size - self._reserved <= self._left()
+            fits = size - self._reserved <= self._room_left()
             if fits:
                 self._reserved = size
             return fits
