@@ -9,6 +9,7 @@ from bus.limits import owner_sweep_ms, reserve_bytes, reserve_look_ms
 from bus.reserve import ReserveState
 from bus.store_memory import MemoryStore
 from bus.value import Record
+from tests.support.admitted import ROSTER, SHARDS, at, counter, quiet, rows_of, send_on
 from tests.support.hosts import Hosts
 from tests.support.loop import until
 
@@ -72,6 +73,27 @@ def test_what_the_person_did_on_top_of_an_agents_write_that_did_not_fit_succeeds
         assert await agents == "storage_full"
         assert await person == {"total": 1}
         assert (await hosts.ok(ONE, "read"))["total"] == 1
+
+    asyncio.run(body())
+
+
+def test_an_agents_call_that_comes_with_its_admission_is_refused_and_settled_on_a_full_disk() -> None:
+    """common 8.5: so that it neither uses the person's reserve up nor keeps the stream that brought it back."""
+
+    async def body() -> None:
+        stores = [MemoryStore(bytes_max=4 * reserve_bytes) for _ in range(SHARDS)]
+        hosts, to = Hosts(SHARDS, roster=ROSTER, stores=stores), counter()
+        store = stores[at(hosts, to)]
+        store.commit([(b"zfill", bytes(store.room().growth - 5))])
+        await hosts.ok(to, "add")  # by the person, from the reserve
+        call_id = hosts.clock.new_id()
+        await send_on(hosts, to, call_id)
+        await quiet(hosts)
+        told = (await rows_of(hosts))[f"settled/{call_id}"]
+        assert isinstance(told, dict)
+        assert isinstance(told["error"], dict)
+        assert told["error"]["code"] == "storage_full"
+        assert await hosts.ok(to, "add") == {"total": 2}
 
     asyncio.run(body())
 
