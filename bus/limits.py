@@ -38,6 +38,10 @@ link_gathered_bytes_max: Final = 1024 * 1024
 outbox_window_parcels: Final = 512
 outbox_window_bytes: Final = 8 * 1024 * 1024
 counted_rows_max: Final = 100_000
+activity_window_ms: Final = 1_000
+activity_owners_counted_max: Final = 10_000  # by name, in a window
+activity_owners_told: Final = 20
+outbox_rows_a_read: Final = 64
 wire_frames_queued_max: Final = 20_000
 wire_frames_waiting_max: Final = 20_000
 wire_receives_a_turn_max: Final = 1_000
@@ -82,6 +86,11 @@ inspected_items_max: Final = 1_000
 owners_listed_max: Final = 5_000
 owner_rows_listed_max: Final = 1_000
 deliveries_peeked_max: Final = 100
+letters_listed_max: Final = 1_000
+inspection_deadline_ms: Final = 60_000  # a whole shard is looked through in steps
+records_traced_max: Final = 10_000
+import_abort_deadline_ms: Final = 1_000
+export_rounds_max: Final = 20  # of a scene that is changed while it is read
 events_per_page: Final = 500
 events_shown_max: Final = 1_000
 events_shown_default: Final = 20
@@ -116,6 +125,16 @@ rewrite_rows_a_commit: Final = 1_000
 rewrite_bytes_a_commit: Final = 8 * 1024 * 1024
 inspection_step_rows: Final = 2_000
 inspection_step_bytes: Final = 8 * 1024 * 1024
+
+archive_manifest_bytes_max: Final = 64 * 1024 * 1024
+archive_config_bytes_max: Final = 1024 * 1024
+archive_piece_bytes: Final = 1024 * 1024
+archive_members_max: Final = 1_000_000
+archive_at_ms_max: Final = 253_402_300_799_999  # the last year of four digits
+counter_max: Final = 1_000_000_000  # of incarnations and layouts in files that came from outside
+sequence_max: Final = 1 << 53
+doctor_free_bytes_wanted: Final = 1 << 30
+doctor_entries_max: Final = 20_000
 
 # Names and lists (common 1.7, 7.1, 7.3).
 identifier_characters_max: Final = 200
@@ -252,6 +271,8 @@ assert 2 * stamp_valid_ms < authority_noted_ms  # no stamp from before is valid 
 assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms
+assert outbox_rows_a_read <= outbox_window_parcels
+assert activity_owners_told < activity_owners_counted_max
 assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
 assert store_check_ms_max < takeover_wait_ms
 assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from bus.limits import reserve_bytes
+from bus.limits import doctor_entries_max, doctor_free_bytes_wanted, reserve_bytes
 from bus.reserve_file import ReserveFile
 from bus.store_lmdb import RESERVE_FILE
 from nexus import control
@@ -36,8 +36,6 @@ PROMISE: Final = (
 """contract/security.md section 1, in its terms."""
 
 _python_least: Final = (3, 11)
-_free_bytes_wanted: Final = 1 << 30
-_entries_looked_at_max: Final = 20_000
 _network_file_systems: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "9p", "fuse.sshfs"})
 _parts: Final = ("pykka", "pyzmq", "lmdb", "msgpack", "pydantic", "mcp", "uvloop")
 
@@ -111,7 +109,7 @@ def check_modes(home: Home) -> Check:
     except HomeRefused as refused:
         return Check("home", Outcome.PROBLEM, str(refused))
     for looked_at, entry in enumerate(_entries(home.path)):
-        if looked_at >= _entries_looked_at_max:
+        if looked_at >= doctor_entries_max:
             break
         try:
             found = entry.lstat()
@@ -230,7 +228,7 @@ def check_disk(path: Path) -> Check:
     """Whether there is room to work."""
     free = shutil.disk_usage(path).free
     text = f"{free / (1 << 30):.1f} GiB free"
-    return Check("disk", Outcome.GOOD if free >= _free_bytes_wanted else Outcome.WARNING, text)
+    return Check("disk", Outcome.GOOD if free >= doctor_free_bytes_wanted else Outcome.WARNING, text)
 
 
 def _nearest_folder(path: Path) -> Path:
