@@ -6,6 +6,8 @@ what the disk does: without a reserve NEXUS runs as well, until the disk is full
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from pathlib import Path
 from typing import Final
@@ -15,6 +17,8 @@ import structlog
 _BLOCK: Final = 512
 """The unit of `st_blocks`, whatever the file system's own."""
 _PIECE: Final = 1024 * 1024
+_CANNOT: Final = (errno.EINVAL, errno.EOPNOTSUPP)
+"""The file system knows no allocation, and the C library does not make up for it."""
 _log = structlog.get_logger("reserve")
 
 
@@ -47,9 +51,8 @@ class ReserveFile:
     def _make(self, size: int) -> None:
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            if hasattr(os, "posix_fallocate"):  # macOS has none
-                os.posix_fallocate(descriptor, 0, size)
-                os.fsync(descriptor)
+            with contextlib.suppress(AttributeError):  # macOS has no such call
+                _allocate(descriptor, size)
             if os.fstat(descriptor).st_blocks * _BLOCK < size:
                 # A file system without real allocation, which may also keep no block for zeros.
                 for at in range(0, size, _PIECE):
@@ -66,6 +69,15 @@ class ReserveFile:
             _sync_names(self._path.parent)
         except OSError as problem:
             _log.error("reserve_not_released", why=str(problem))
+
+
+def _allocate(descriptor: int, size: int) -> None:
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as problem:
+        if problem.errno not in _CANNOT:
+            raise
+    os.fsync(descriptor)
 
 
 def _sync_names(folder: Path) -> None:
