@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from bus.address import Address
 from bus.codec import pack_row
 from bus.envelope import Mark
 from bus.limits import store_map_bytes
+from bus.reserve_file import ReserveFile
 from bus.store import Store, StoreFull
 from bus.store_lmdb import RESERVE_FILE, LmdbStore, StoreInUse, UnknownLayout
 from bus.store_memory import MemoryStore
@@ -148,6 +151,35 @@ def test_a_reserve_that_was_cut_short_is_made_whole(tmp_path: Path) -> None:
     assert store.reserve(1 << 20)
     assert store.reserved_bytes() >= 1 << 20
     store.close()
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL])
+def test_a_reserve_is_written_where_the_file_system_allocates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """common 8.5"""
+
+    def cannot(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(number, "cannot")
+
+    monkeypatch.setattr(os, "posix_fallocate", cannot)
+    file = ReserveFile(tmp_path / "reserve")
+    assert file.hold(3 << 20)
+    assert file.size() >= 3 << 20
+    content = (tmp_path / "reserve").read_bytes()
+    assert len(set(content[: 1 << 16])) == 256, "nothing that a file system could make smaller"
+
+
+def test_a_reserve_for_which_there_is_no_room_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """common 8.5"""
+
+    def full(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    file = ReserveFile(tmp_path / "reserve")
+    assert not file.hold(1 << 20)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_deleted_rows_leave_inside_is_told_as_room(tmp_path: Path) -> None:

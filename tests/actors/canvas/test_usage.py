@@ -113,3 +113,14 @@ def test_when_a_canvas_is_gone_those_who_had_been_told_of_are_told_of_nothing() 
     told = usage_gone({"a": stored_report_bytes - 1, "b": stored_report_bytes, "c": 10**9}, context)
     gone: Record = {"place": PLACE, "bytes": 0}
     assert told == (Send(address.agent("b"), "stored", gone), Send(address.agent("c"), "stored", gone))
+
+
+def test_deleting_a_canvas_gives_its_share_back_to_everyone_who_wrote_in_it() -> None:
+    """common 8.5"""
+    board = empty_board()
+    board.create(large("a", 200_000))
+    board.create(large("b", 200_000))
+    assert reports(board) == [used(board)]
+    body: Record = {"canvasId": "canvas1", "expectedRevision": board.revision, "reason": "no room"}
+    assert board.answer("canvas_delete", body)["outcome"] == "applied"
+    assert reports(board)[-1] == 0
