@@ -104,4 +104,4 @@ def test_only_tools_that_leave_less_behind_pass_when_the_share_is_used_up() -> N
     """common 8.5: elements that are deleted stay for restoring, so deleting them frees nothing. What an agent answers
     is the share of whoever asked."""
     frees = {tool.name for tool in TOOLS if tool.frees_space}
-    assert frees - {"canvas_delete"} == {"agent_reject", "agent_reply"}
+    assert frees - {"canvas_delete"} == {"agent_reject", "agent_reply", "workspace_delete"}
