@@ -202,7 +202,8 @@ class Tool:
     passes_when_stopped: bool = False
     """Whether it passes in every mode once the person has stopped the plan (common 4.3)."""
     frees_space: bool = False
-    """Whether it passes although the agent has used up its share of the disk (common 8.5)."""
+    """Whether it passes although the agent has used up its share of the disk (common 8.5): it adds nothing to the
+    caller's share, and takes something from somebody's."""
     deadline_ms: int = call_deadline_ms_default
 
     @property

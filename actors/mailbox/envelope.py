@@ -16,9 +16,13 @@ AUTHOR = "another agent"
 def task_size_refusal(task: TaskEnvelope) -> Refusal | None:
     if len(task.instructions.encode()) > task_instructions_bytes_max:
         return _too_large("The instructions of this task are too long.", task_instructions_bytes_max)
-    if encoded_bytes(task.model_dump(exclude_defaults=True)) > task_envelope_bytes_max:
+    if task_bytes(task) > task_envelope_bytes_max:
         return _too_large("This task is too large in all.", task_envelope_bytes_max)
     return None
+
+
+def task_bytes(task: TaskEnvelope) -> int:
+    return encoded_bytes(task.model_dump(exclude_defaults=True))
 
 
 def reply_size_refusal(reply: AgentReplyInput) -> Refusal | None:

@@ -44,5 +44,5 @@ PARTLY_BUILT = {
     "security 2.16": "sessions, launches and runs do not exist yet; children are held",
     "security 2.17": "nothing is opened beneath a root yet; which folders can be one is held",
     "security 2.19": "pictures, archives and secret rules do not exist yet",
-    "security 2.23": "shares per agent do not exist yet; file modes, backups and restoring are held",
+    "security 2.23": "that one agent's cards keep no other from getting one is not tried yet",
 }
