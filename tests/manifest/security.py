@@ -34,7 +34,7 @@ NOT_BUILT = frozenset(f"security 2.{n}" for n in (1, 3, 4, 5, 6, 8, 10, 14, 18, 
 PARTLY_BUILT = {
     "security 2.2": "there are no approvals yet; the person's socket refuses other users",
     "security 2.9": "the event log and git trees are searched once credentials can be many",
-    "security 2.11": "request states, elicitations and keys do not exist yet; cursors are held",
+    "security 2.11": "request states and elicitations do not exist yet; cursors are held",
     "security 2.12": "families not served yet",
     "security 2.15": "console and attach do not exist yet",
     "security 2.16": "sessions, launches and runs do not exist yet; children are held",
