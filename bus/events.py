@@ -36,6 +36,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "thread.failed": "The recipient answered: failed, or delivery was given up.",
     "thread.cancelled": "The thread ended without an answer: its recipient was removed.",
     "thread.rejected": "The recipient declined the task before working on it.",
+    # settings
+    "settings.changed": "A setting has another value; the event names it, never the value.",
     # the runtime itself
     "message.dead": "A message between owners failed too often and was put aside.",
     "message.retried": "The person put a dead letter back into the stream.",

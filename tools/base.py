@@ -89,6 +89,7 @@ class Route(StrEnum):
     NAMED_AGENT = "named_agent"  # agent/-/<agentId>
     OWN_MAILBOX = "own_mailbox"
     DIRECTORY = "directory"
+    SETTINGS = "settings"
     COMPOSED = "composed"  # several owners, read as the caller by nexus/gateway/compose.py
 
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tools import agent, canvas, workspace
+from tools import agent, canvas, settings, workspace
 from tools.base import Family, Tool
 
 _FAMILIES: Final[tuple[tuple[Tool, ...], ...]] = (
     canvas.TOOLS,
     agent.TOOLS,
     workspace.TOOLS,
+    settings.TOOLS,
 )
 
 _ORDER: Final = {family: place for place, family in enumerate(Family)}

@@ -22,6 +22,7 @@ from nexus import __version__
 from nexus.gateway import person_backup, person_bus, person_log, person_upkeep
 from nexus.gateway.naming import resolve
 from nexus.gateway.person_owners import Owners, VerbRefused, checked_arguments, chosen, text
+from nexus.gateway.person_settings import SETTINGS_VERBS
 from nexus.gateway.person_upkeep import Emit
 from tools.base import Model, Name
 from tools.errors import Code, Refusal
@@ -242,6 +243,7 @@ VERBS: Final[Mapping[str, Run]] = {
     "canvas.grant": _checked(CanvasGrant, canvas_grant),
     "canvas.list": _checked(InWorkspace, canvas_list),
     "canvas.show": _checked(CanvasNamed, canvas_show),
+    **SETTINGS_VERBS,
     "backup": _checked(person_backup.Backup, person_backup.backup),
     "bus.ls": _checked(person_bus.Ls, person_bus.ls),
     "bus.info": _checked(person_bus.Info, person_bus.info),

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from bus.events import CATALOGUE
 from bus.value import Record, Value
-from nexus import asking, bus_cli, exit_codes, person_cli
+from nexus import asking, bus_cli, exit_codes, person_cli, settings_cli
 from nexus.config import HomeMissing, HomeRefused
 from nexus.gateway.person_scenes import CONVERSATIONS
 from nexus.gateway.person_verbs import VERBS
@@ -36,6 +36,7 @@ class Commands:
     def __init__(self) -> None:
         self._nexus = typer.Typer()
         person_cli.register(self._nexus)
+        settings_cli.register(self._nexus)
 
     def nexus(self, *arguments: str) -> Result:
         return CliRunner().invoke(self._nexus, list(arguments))
@@ -297,6 +298,10 @@ def test_a_defect_shows_no_stack_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         ("canvas", "grant"),
         ("canvas", "list"),
         ("canvas", "show"),
+        ("settings", "list"),
+        ("settings", "get"),
+        ("settings", "set"),
+        ("settings", "reset"),
     ],
 )
 def test_each_command_of_the_person_has_examples_exit_codes_home_and_json(path: tuple[str, str]) -> None:
