@@ -11,16 +11,31 @@ import unicodedata
 from pydantic import BaseModel, ConfigDict
 
 from bus.limits import name_characters_max
+from bus.value import Record, Value
+from tools.redact import redacted, redacted_beginning, redacted_data
 
 
 class Fence(BaseModel):
-    """`source` is one of NEXUS's own words for where the text came from, never something typed."""
+    """The form of a fence in an output model; `fenced` makes them. `source` is one of NEXUS's own words for where the
+    text came from, never something typed."""
 
     model_config = ConfigDict(extra="forbid")
 
     untrusted: bool = True
     source: str
     text: str
+
+
+def fenced(source: str, text: str, limit: int | None = None) -> Record:
+    """The one way in which text of others leaves: credentials are replaced, and only then it is cut at `limit`
+    characters, since half a key would pass (common 7.2)."""
+    shown = redacted(text) if limit is None else cut(redacted_beginning(text, limit), limit)
+    return {"untrusted": True, "source": source, "text": shown}
+
+
+def fenced_data(source: str, data: Value) -> Record:
+    """JSON that others wrote, in its own form, with the credentials in its texts replaced (common 7.2)."""
+    return {"untrusted": True, "source": source, "data": redacted_data(data)}
 
 
 def plain_name(text: str, limit: int = name_characters_max) -> str:

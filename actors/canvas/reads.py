@@ -25,7 +25,8 @@ from bus.limits import (
 from bus.value import Record, Value
 from tools.canvas.inputs import CanvasGetStateInput, CanvasQueryRegionInput
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
-from tools.fence import cut, plain_name
+from tools.fence import fenced, plain_name
+from tools.redact import redacted
 from tools.times import rfc3339
 
 SOURCE: Final = "canvas"
@@ -61,7 +62,7 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
     head, role = found
     labels, is_whole = _labels(state)
     types = Counter(text(entry.element, "type") for entry in state.entries.values() if entry.is_live)
-    counted: Record = {plain_name(kind): count for kind, count in types.most_common(state_types_max)}
+    counted: Record = {plain_name(redacted(kind)): count for kind, count in types.most_common(state_types_max)}
     reply: Record = {
         **_row(head, role, context),
         "createdAt": rfc3339(head.created_ms),
@@ -105,8 +106,7 @@ def _all_labels(state: CanvasState) -> Iterator[Record]:
         if element["type"] in FRAMES:
             words = text(element, "name")
         if words:
-            fence: Record = {"untrusted": True, "source": SOURCE, "text": cut(words, label_characters_max)}
-            label: Record = {"elementId": element["id"], "text": fence}
+            label: Record = {"elementId": element["id"], "text": fenced(SOURCE, words, label_characters_max)}
             if element.get("containerId") is not None:
                 label["containerId"] = element["containerId"]
             yield label
