@@ -49,6 +49,7 @@ takeover_wait_ms: Final = 5_000  # ARCHITECTURE, Supervisor: start anew within 5
 
 # The gateway.
 admissions_per_call_max: Final = 3
+admission_rounds_max: Final = 5  # to bring what admission asks for
 reads_at_once_max: Final = 16  # of one composed call, so that one list does not crowd out everyone else's calls
 legacy_sessions_max: Final = 10_000
 legacy_sessions_per_agent_max: Final = 64  # security 2.23
@@ -121,6 +122,20 @@ workspaces_max: Final = 200
 canvases_per_workspace_max: Final = 1_000
 path_characters_max: Final = 4_096
 grid_columns_default: Final = 2
+
+# Authority (common 5, work-plan-tool).
+surface_rate_ms: Final = 3_600_000  # work-plan-tool, creation budget: 10 an hour
+approvals_pending_max: Final = 20  # common 5.1
+approval_pending_ms: Final = 24 * 3_600_000  # common 5.3
+approval_granted_ms: Final = 15 * 60_000  # common 5.2
+approval_denied_ms: Final = 24 * 3_600_000  # that a denial answers the same call
+approvals_kept_max: Final = 200  # decided ones, of one agent
+approvals_forgotten_a_call_max: Final = 8
+approval_arguments_bytes_max: Final = 256 * 1024  # a card shows them whole
+note_characters_max: Final = 2_000
+credentials_per_agent_max: Final = 50
+credential_use_noted_ms: Final = 3_600_000
+withheld_tools_max: Final = 200
 
 # Canvas (canvas.md).
 elements_per_call_max: Final = 500

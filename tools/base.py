@@ -74,6 +74,8 @@ class Kind(StrEnum):
 class Scope(StrEnum):
     WORKSPACE = "workspace"
     APP = "app"
+    AGENT = "agent"
+    """The caller's own affairs, wherever it is pinned."""
 
 
 class Capability(StrEnum):
@@ -200,6 +202,11 @@ class Tool:
     volatile: frozenset[str] = frozenset()
     """Arguments left out when two calls are compared (common 5.2)."""
     budgeted: bool = False
+    """Whether it creates a surface, which the creation budget counts (work-plan-tool)."""
+    passes_when_stopped: bool = False
+    """Whether it passes in every mode once the person has stopped the plan (common 4.3)."""
+    frees_space: bool = False
+    """Whether it passes although the agent has used up its share of the disk (common 8.5)."""
     deadline_ms: int = call_deadline_ms_default
 
     @property

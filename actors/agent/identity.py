@@ -42,6 +42,7 @@ from tools.agent import AgentGetInput, AgentUpdateSelfInput
 from tools.base import Model, Name
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
 from tools.fence import fenced
+from tools.setting_catalogue import SURFACES_PER_HOUR
 from tools.times import rfc3339
 
 _PALETTE: Final = ("#1971c2", "#2f9e44", "#e8590c", "#9c36b5", "#0c8599", "#e03131", "#f08c00", "#6741d9")
@@ -54,7 +55,7 @@ _NAME_TAKEN: Final = invalid_arguments(
 class AgentCreated(Model):
     name: Name
     workspaceId: str
-    mode: Literal["auto"]
+    mode: Literal["auto", "approval", "plan", "plan_collect"]
     capabilities: list[Literal["mesh"]]
     tokenHash: TokenHash
 
@@ -134,11 +135,33 @@ def agent_facts(state: AgentState, body: Nothing, context: Context) -> Decision:
             "createdAt": rfc3339(head.createdAt),
             "mode": head.mode,
             "capabilities": [*head.capabilities],
-            "credentials": [*sorted(state.credentials)],
+            "credentials": _credentials(state),
+            "withheld": [{"tool": tool, "by": by} for tool, by in sorted(state.withheld.items())],
+            "budget": _budget(state, context),
             "version": head.version,
             "waiting": state.waiting,
         }
     return Decision(facts)
+
+
+def _credentials(state: AgentState) -> list[Value]:
+    return [
+        {
+            "name": name,
+            "createdAt": rfc3339(credential.createdAt),
+            "lastUsedAt": None if credential.usedAt is None else rfc3339(credential.usedAt),
+        }
+        for name, credential in sorted(state.credentials.items())
+    ]
+
+
+def _budget(state: AgentState, context: Context) -> Record:
+    return {
+        "usedLifetime": state.budget.lifetime,
+        "lifetime": state.budget.lifetime_cap(context.settings),
+        "usedThisHour": len(state.budget.used_within_the_hour(context.now_ms)),
+        "perHour": context.settings.of(SURFACES_PER_HOUR),
+    }
 
 
 def agent_update_self(state: AgentState, body: AgentUpdateSelfInput, context: Context) -> Decision:

@@ -21,7 +21,7 @@ class AgentAdd(Model):
     agentId: Identifier
     name: Name
     workspaceId: Identifier
-    mode: Literal["auto"]
+    mode: Literal["auto", "approval", "plan", "plan_collect"]
     capabilities: list[Literal["mesh"]]
     tokenHash: TokenHash
 

@@ -7,12 +7,14 @@ rights are asked anew for each page; what vanished between the list and its entr
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from bus import address
 from bus.limits import page_items_default
 from bus.value import Record
 from nexus.gateway.reading import OwnerRefused, Reading
+from nexus.gateway.standing import tool_list
 from tools.base import Route, Tool
 from tools.errors import Code, Refusal
 from tools.tiers import TierFacts, capability_tier, withheld_records
@@ -28,13 +30,14 @@ class Composer:
     """Answers tools of route COMPOSED. Refuses at start-up a tool that it does not know."""
 
     def __init__(self, tools: tuple[Tool, ...]) -> None:
-        unknown = [tool.name for tool in tools if tool.route is Route.COMPOSED and tool.name not in _BY_NAME]
+        self._by_name: Mapping[str, _Composed] = {**_BY_NAME, "tool_list": partial(tool_list, tools)}
+        unknown = [tool.name for tool in tools if tool.route is Route.COMPOSED and tool.name not in self._by_name]
         if unknown:
             raise ValueError(f"composed tools without a composition: {unknown}")
 
     async def compose(self, tool: Tool, reading: Reading, arguments: Record) -> Record:
         """The content of a success. Raises OwnerRefused and DeadlinePassed."""
-        return await _BY_NAME[tool.name](reading, arguments)
+        return await self._by_name[tool.name](reading, arguments)
 
 
 async def _workspace_current(reading: Reading, arguments: Record) -> Record:

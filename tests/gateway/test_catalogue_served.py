@@ -46,6 +46,10 @@ OWNERS: dict[str, Record] = {
         "nextAfter": "b",
     },
     "agent_facts": FACTS,
+    "outlooks": {
+        "autonomyMode": "auto",
+        "tools": [{"name": tool.name, "status": "available", "reason": None, "isHeld": True} for tool in TOOLS],
+    },
 }
 
 

@@ -23,13 +23,6 @@ PARTLY_BUILT: Final[Mapping[str, str]] = {
 
 CODES_NOT_BUILT: Final[frozenset[str]] = frozenset(
     {
-        "capability_disabled",
-        "blocked_by_autonomy",
-        "approval_required",
-        "approval_denied",
-        "approval_lapsed",
-        "plan_stopped",
-        "budget_exhausted",
         "role_required",
         "lease_required",
         "lease_held",
