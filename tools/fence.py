@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 
 from bus.limits import name_characters_max
 from bus.value import Record, Value
@@ -16,14 +16,20 @@ from tools.redact import redacted, redacted_beginning, redacted_data
 
 
 class Fence(BaseModel):
-    """The form of a fence in an output model; `fenced` makes them. `source` is one of NEXUS's own words for where the
-    text came from, never something typed."""
+    """A fence, and its form in output models. `source` is one of NEXUS's own words for where the text came from, never
+    something typed. However one is made, credentials are replaced (common 7.2); `fenced` also cuts, after that."""
 
     model_config = ConfigDict(extra="forbid")
 
     untrusted: bool = True
     source: str
     text: str
+
+    @field_validator("text")
+    @classmethod
+    def _without_credentials(cls, text: str, info: ValidationInfo) -> str:
+        # The gateway checks finished results, in JSON: what they hold was made into a fence here before.
+        return text if info.mode == "json" else redacted(text)
 
 
 def fenced(source: str, text: str, limit: int | None = None) -> Record:

@@ -36,12 +36,11 @@ PARTLY_BUILT = {
     "security 2.5": "the console does not exist yet; the 21st card is held",
     "security 2.10": "streams and leases do not exist yet, nor does the shim; stamps and approvals are held",
     "security 2.2": "there are no approvals yet; the person's socket refuses other users",
-    "security 2.9": "the event log and git trees are searched once credentials can be many",
     "security 2.11": "request states and elicitations do not exist yet; cursors are held",
     "security 2.12": "families not served yet",
     "security 2.15": "console and attach do not exist yet",
     "security 2.16": "sessions, launches and runs do not exist yet; children are held",
     "security 2.17": "nothing is opened beneath a root yet; which folders can be one is held",
-    "security 2.19": "pictures, archives and secret rules do not exist yet",
+    "security 2.19": "pictures and archives do not exist yet; secret rules are held",
     "security 2.23": "shares per agent do not exist yet; file modes, backups and restoring are held",
 }
