@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from bus.limits import name_characters_max
 from bus.value import Record, Value
 from tools.redact import redacted, redacted_beginning, redacted_data
+from tools.secret_rules import OWN_RULES
 
 
 class Fence(BaseModel):
@@ -45,8 +46,11 @@ def fenced_data(source: str, data: Value) -> Record:
 
 
 def plain_name(text: str, limit: int = name_characters_max) -> str:
-    """`text` on one line, without control or invisible direction characters, cut at `limit` characters."""
-    kept = "".join(character if _is_plain(character) else " " for character in text)
+    """`text` on one line, without control or invisible direction characters, cut at `limit` characters.
+
+    Such a line is never fenced, so a token of NEXUS in it is replaced here (a name cannot hold one: tools/base.py).
+    """
+    kept = "".join(character if _is_plain(character) else " " for character in redacted(text, OWN_RULES))
     return cut(" ".join(kept.split()), limit)
 
 

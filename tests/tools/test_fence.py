@@ -72,5 +72,6 @@ def test_a_name_or_a_reason_that_holds_a_token_of_nexus_is_refused(secret: str) 
 def test_a_name_is_one_line_and_never_cut_inside_a_character() -> None:
     """common 7.1, 7.3"""
     assert plain_name("a\n\u202eb\x1b  c") == "a b c"
+    assert plain_name(f"path.{CREDENTIALS[0][1]}.x", 30) == "path.[redacted: nexus-token].x"
     assert cut("ab\u0301c", 2) == "a"
     assert not is_plain_name("\u2067x") and not is_plain_name("  ") and is_plain_name("é 中")
