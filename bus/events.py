@@ -56,6 +56,20 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "thread.rejected": "The recipient declined the task before working on it.",
     # settings
     "settings.changed": "A setting has another value; the event names it, never the value.",
+    # plans
+    "plan.begun": "An agent announced a plan; its writes become steps.",
+    "plan.step_recorded": "A write of an agent with a running plan was dispatched and noted as a step.",
+    "plan.step_settled": "A step is done or failed, or waits to be tried again.",
+    "plan.collected": "A call was noted as a step instead of being executed.",
+    "plan.stopped": "The person stopped a plan, or the run of a collected one.",
+    "plan.ended": "A plan ended: by its agent, by its last collected step, or by a change of mode.",
+    "plan.run_begun": "The person ordered collected steps to be run.",
+    "plan.run_paused": "A run waits for the person to decide the card of a step.",
+    "plan.run_halted": "A run ended at a step that could not be done; what is left stays collected.",
+    "plan.discarded": "The person discarded what was left of a collected plan.",
+    "plan.undo_asked": "The person undid a plan: the owners of surfaces that it made are told to close them.",
+    "plan.surface_gone": "A surface of an undone plan is closed, or was gone already.",
+    "plan.removed": "An old plan that had ended made room for a new one.",
     # the runtime itself
     "message.dead": "A message between owners failed too often and was put aside.",
     "message.retried": "The person put a dead letter back into the stream.",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tools import agent, canvas, settings, tool, workspace
+from tools import agent, canvas, plan, settings, tool, workspace
 from tools.base import Family, Tool
 
 _FAMILIES: Final[tuple[tuple[Tool, ...], ...]] = (
@@ -14,6 +14,7 @@ _FAMILIES: Final[tuple[tuple[Tool, ...], ...]] = (
     agent.TOOLS,
     workspace.TOOLS,
     settings.TOOLS,
+    plan.TOOLS,
     tool.TOOLS,
 )
 
