@@ -37,6 +37,7 @@ class World:
         for agent in (self.first, self.second):
             agent.ok("agent_update_self", {"persona": TEXT})
             agent.ok("agent_inbox")
+        self.first.ok("plan_begin", {"title": NAME, "steps": [TEXT]})
         self.canvas = str(self.first.ok("canvas_create", {"title": NAME, "reason": NAME})["canvasId"])
         elements = [
             {"type": "text", "x": 0, "y": 0, "text": TEXT},
@@ -53,6 +54,7 @@ class World:
         answer = {"outcome": "completed", "body": TEXT, "artifacts": [{TEXT: TEXT}], "usage": {MARK: TEXT}}
         self.second.ok("agent_reply", {"threadId": threads[0], **answer})
         self.second.ok("agent_reject", {"threadId": threads[1], "reason": NAME})
+        self.first.ok("plan_end", {"note": TEXT})
 
     def reads(self) -> list[tuple[McpHttp, str, dict[str, Any]]]:
         """Every read of the catalogue that can show what others typed."""
@@ -118,7 +120,7 @@ def test_what_others_typed_leaves_fenced_or_as_a_plain_name(world: World) -> Non
                 assert place[-1] in PLAIN_FIELDS, (tool, place)
                 assert is_plain_name(text), (tool, place)
         assert "elements" in content or KEY not in json.dumps(content), tool
-    assert seen >= {"agent_get", "agent_inbox", "agent_list_peers", "canvas_get_state", "canvas_list", "workspace_list"}
+    assert seen >= {"agent_get", "agent_inbox", "agent_list_peers", "canvas_get_state", "canvas_list", "plan_get"}
 
 
 def test_fenced_text_comes_back_whole_but_for_credentials(world: World) -> None:
