@@ -37,7 +37,9 @@ _BREAK: Final = re.compile(
     rf"(?={_OF_A_TOKEN})"
 )
 """A line break inside of what could be a token, with the next line's indentation or quotation marks."""
-_WRAPPED: Final = re.compile(r"[0-9A-Za-z+/_-]{24,}+={0,2}")
+_WRAPPED: Final = re.compile(r"[0-9A-Za-z+/_-]{27,}+={0,2}")
+"""Of base64; the shortest credential has 20 characters."""
+_stepped_characters_max: Final = 2_048
 _piece_characters_min: Final = 24
 _MIXED: Final = re.compile(r"[a-z][A-Z]|[0-9][A-Za-z]|[A-Za-z][0-9]")
 _WHOLE: Final = str.maketrans("-_", "+/")
@@ -70,13 +72,12 @@ def find_secrets(text: str, rules: tuple[Rule, ...] = RULES) -> list[Found]:
     found: list[Found] = []
     if possible := _possible(seen.text, words, rules):
         found += [(rule.id, *seen.span(start, end)) for rule, start, end in _matches(seen.text, possible)]
-    if joined.cuts:
-        for rule, start, end in _matches(joined.text, tuple(rule for rule in possible if rule.joins)):
-            if (whole_end := _end_over_breaks(joined, rule, start, end)) is not None:
-                found.append((rule.id, *seen.span(*joined.span(start, whole_end))))
-        found += [(name, *seen.span(*joined.span(*place))) for name, *place in _wrapped(joined.text, words, rules)]
-        words = _long_words(seen.text)
-    found += [(name, *seen.span(*place)) for name, *place in _wrapped(seen.text, words, rules)]
+        if joined.cuts:
+            for rule, start, end in _matches(joined.text, tuple(rule for rule in possible if rule.joins)):
+                if (whole_end := _end_over_breaks(joined, rule, start, end)) is not None:
+                    found.append((rule.id, *seen.span(*joined.span(start, whole_end))))
+    if wrapped := _WRAPPED.findall(words):
+        found += [(name, *seen.span(*joined.span(*place))) for name, *place in _wrapped(joined.text, wrapped, rules)]
     return _apart(found) if found else found
 
 
@@ -91,12 +92,16 @@ def _long_words(text: str) -> str:
 
 def _possible(text: str, words: str, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """The rules of which an anchor occurs: most often none. `words` are the long ones of the text."""
-    folded = _folded(text) if any(rule.folds for rule in rules) else ""
+    folded: str | None = None
     possible = []
     for rule in rules:
-        looked_in = folded if rule.folds else words if rule.in_a_word else text
-        if any(anchor in looked_in for anchor in rule.anchors):
-            possible.append(rule)
+        if rule.folds and folded is None:
+            folded = _folded(text)
+        looked_in = folded if rule.folds and folded is not None else words if rule.in_a_word else text
+        for anchor in rule.anchors:
+            if anchor in looked_in:
+                possible.append(rule)
+                break
     return tuple(possible)
 
 
@@ -161,33 +166,38 @@ def _end_over_breaks(view: _View, rule: Rule, start: int, end: int) -> int | Non
     return last if last is not None and rule.pattern.fullmatch(view.text, start, last) else None
 
 
-def _decoded(run: str) -> str:
-    encoded = run.rstrip("=").translate(_WHOLE)
-    usable = len(encoded) - (len(encoded) % 4 == 1)
-    return base64.b64decode(encoded[:usable] + "=" * (-usable % 4)).decode("latin-1")
-
-
-def _wrapped(text: str, words: str, rules: tuple[Rule, ...]) -> Iterator[Found]:
-    """Runs of base64 in which a credential is wrapped. `words` are the long ones of the text."""
-    unwrapped = "\n".join(map(_decoded, _WRAPPED.findall(words)))
+def _wrapped(text: str, wrapped: list[str], rules: tuple[Rule, ...]) -> Iterator[Found]:
+    """Those runs of base64 in `text` in which a credential is wrapped; `wrapped` are all its runs."""
+    unwrapped = "\n".join(reading for run in wrapped for reading in _readings(run))
     sought = tuple(rule for rule in rules if rule.is_sought_in_base64)
-    if unwrapped and (possible := _possible(unwrapped, unwrapped, sought)):
+    if possible := _possible(unwrapped, unwrapped, sought):
         yield from _wrapped_places(text, possible)
 
 
 def _wrapped_places(text: str, rules: tuple[Rule, ...]) -> Iterator[Found]:
     runs: list[tuple[int, int]] = []
-    decoded: list[str] = []
+    readings: list[str] = []
     begins: list[int] = []
     length = 0
     for run in _WRAPPED.finditer(text):
-        runs.append(run.span())
-        begins.append(length)
-        decoded.append(_decoded(run[0]))
-        length += len(decoded[-1]) + 1
-    for rule, start, end in _matches("\n".join(decoded), rules):
+        for reading in _readings(run[0]):
+            runs.append(run.span())
+            begins.append(length)
+            readings.append(reading)
+            length += len(reading) + 1
+    for rule, start, end in _matches("\n".join(readings), rules):
         first, last = bisect_right(begins, start) - 1, bisect_right(begins, end - 1) - 1
         yield rule.id, runs[first][0], runs[last][1]
+
+
+def _readings(run: str) -> Iterator[str]:
+    """What a run of base64 says. A short one is read in each step: a word or path before it, or the end of the line
+    before, may belong to the same run."""
+    encoded = run.rstrip("=").translate(_WHOLE)
+    for step in range(4 if len(encoded) <= _stepped_characters_max else 1):
+        usable = len(encoded) - step
+        usable -= usable % 4 == 1
+        yield base64.b64decode(encoded[step : step + usable] + "=" * (-usable % 4)).decode("latin-1")
 
 
 def _apart(found: list[Found]) -> list[Found]:

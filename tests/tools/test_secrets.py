@@ -223,7 +223,8 @@ def test_what_base64_wraps_is_found(name: str, secret: str) -> None:
     [(found, start, end)] = find_secrets(text)
     assert (found, text[start:end].rstrip("=")) == (name, wrapped.rstrip("="))
     lines = "\n".join(wrapped[at : at + 76] for at in range(0, len(wrapped), 76))
-    assert [found for found, *_ in find_secrets(f"data:\n{lines}\n")] == [name]
+    for before in ("data:\n", "here\n", "so it is\n", "see /some/path/"):
+        assert [found for found, *_ in find_secrets(f"{before}{lines}\n")] == [name]
 
 
 def test_a_private_key_without_its_end_is_found_as_far_as_it_goes() -> None:
