@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Final, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from bus.address import SETTINGS
 from bus.limits import name_characters_max
 from bus.value import Record
-from nexus.gateway.person_owners import Owners, VerbRefused, checked_arguments
+from nexus.gateway.person_owners import Owners, Run, VerbRefused, checked
 from tools.base import Model
 from tools.errors import Code, Refusal, invalid_arguments
 from tools.setting_catalogue import BY_NAME, AnySetting
 from tools.settings import SettingsListInput
 
 Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
-Run: TypeAlias = Callable[[Owners, Record], Awaitable[Record]]
 
 _NO_SETTING: Final = Refusal(
     Code.NOT_FOUND, "There is no setting of that name. `nexus settings list` shows those there are."
@@ -51,27 +50,22 @@ def typed_value(setting: AnySetting, typed: str) -> bool | int | str:
     return value
 
 
-async def settings_list(owners: Owners, raw: Record) -> Record:
-    checked_arguments(SettingsListInput, raw)
+async def settings_list(owners: Owners, asked: SettingsListInput) -> Record:
     return await owners.read(SETTINGS, "settings_list", {})
 
 
-async def settings_get(owners: Owners, raw: Record) -> Record:
-    setting = _known(checked_arguments(SettingNamed, raw).name)
-    return await owners.read(SETTINGS, "settings_get", {"name": setting.name})
+async def settings_get(owners: Owners, asked: SettingNamed) -> Record:
+    return await owners.read(SETTINGS, "settings_get", {"name": _known(asked.name).name})
 
 
-async def settings_set(owners: Owners, raw: Record) -> Record:
-    asked = checked_arguments(SettingTyped, raw)
+async def settings_set(owners: Owners, asked: SettingTyped) -> Record:
     setting = _known(asked.name)
-    return await owners.ask(
-        SETTINGS, "settings_set", {"name": setting.name, "value": typed_value(setting, asked.value)}
-    )
+    body: Record = {"name": setting.name, "value": typed_value(setting, asked.value)}
+    return await owners.ask(SETTINGS, "settings_set", body)
 
 
-async def settings_reset(owners: Owners, raw: Record) -> Record:
-    setting = _known(checked_arguments(SettingNamed, raw).name)
-    return await owners.ask(SETTINGS, "settings_reset", {"name": setting.name})
+async def settings_reset(owners: Owners, asked: SettingNamed) -> Record:
+    return await owners.ask(SETTINGS, "settings_reset", {"name": _known(asked.name).name})
 
 
 def _known(name: str) -> AnySetting:
@@ -81,8 +75,8 @@ def _known(name: str) -> AnySetting:
 
 
 SETTINGS_VERBS: Final[Mapping[str, Run]] = {
-    "settings.list": settings_list,
-    "settings.get": settings_get,
-    "settings.set": settings_set,
-    "settings.reset": settings_reset,
+    "settings.list": checked(SettingsListInput, settings_list),
+    "settings.get": checked(SettingNamed, settings_get),
+    "settings.set": checked(SettingTyped, settings_set),
+    "settings.reset": checked(SettingNamed, settings_reset),
 }

@@ -312,6 +312,8 @@ def test_a_defect_shows_no_stack_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         ("workspace", "add"),
         ("workspace", "list"),
         ("workspace", "use"),
+        ("workspace", "update"),
+        ("workspace", "delete"),
         ("agent", "add"),
         ("agent", "list"),
         ("agent", "token"),
@@ -325,6 +327,7 @@ def test_a_defect_shows_no_stack_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         ("settings", "get"),
         ("settings", "set"),
         ("settings", "reset"),
+        ("canvas", "delete"),
     ],
 )
 def test_each_command_of_the_person_has_examples_exit_codes_home_and_json(path: tuple[str, str]) -> None:
