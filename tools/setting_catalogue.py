@@ -65,11 +65,17 @@ class Snapshot:
     values: Mapping[str, Value] = field(default_factory=dict)
 
     def of(self, setting: Setting[V]) -> V:
-        """The value in force. A stored value that a newer release does not admit counts as not set."""
+        """The value in force, as the setting's own type."""
+        value = self.in_force(setting)
+        assert isinstance(value, type(setting.default))
+        return value
+
+    def in_force(self, setting: AnySetting) -> bool | int | str:
+        """A stored value that a newer release does not admit counts as not set."""
         value = self.values.get(setting.name, setting.default)
         if setting.problem_with(value) is not None:
             return setting.default
-        assert isinstance(value, type(setting.default))
+        assert isinstance(value, bool | int | str)
         return value
 
 

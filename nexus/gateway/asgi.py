@@ -65,7 +65,8 @@ class Gateway:
         """`port` is the TCP listener's. `seal_key` seals cursors: give all gateways of a home the same one; without
         it cursors end with this gateway. `card_appeared` hears of each new approval that waits for the person."""
         seal = CursorSeal(seal_key or os.urandom(_SEAL_KEY_BYTES))
-        journey = Journey(caller, clock, {tool.name: tool for tool in tools}, Composer(seal, tools), card_appeared)
+        by_name = {tool.name: tool for tool in tools}
+        journey = Journey(caller, clock, by_name, Composer(tools), seal, card_appeared)
         server = McpServer(journey, clock, tools).server
         # Hosts, origins and body sizes are judged here, more strictly than the managers can. JSON answers for the
         # older era halve its cost; with them the newer one would lose progress and cancelling by disconnect.
