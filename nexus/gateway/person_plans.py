@@ -37,7 +37,7 @@ Arguments = TypeVar("Arguments", bound=Model)
 Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
 StepNumber = Annotated[int, Field(ge=1, le=plan_steps_max)]
 
-_PLAN_ID: Final = re.compile(r"([0-9a-z]{26})\.[0-9a-z]{26}\Z")
+_PLAN_ID: Final = re.compile(r"([0-9A-Za-z_-]{1,64})\.[0-9a-z]{26}\Z")
 _OVER: Final = frozenset({"ended", "discarded"})
 _FINAL: Final = frozenset({"done", "failed", "discarded"})
 _GONE: Final = frozenset({"closed", "absent"})
