@@ -222,7 +222,7 @@ def test_watching_shows_what_is_and_then_each_change_until_the_plan_ends(
         with connection.makefile("rb") as lines:
             got = [json.loads(line) for line in lines]
     told = [
-        (at(one, "event", "step", "number"), at(one, "event", "step", "status"))
+        (at(one, "event", "step", "number"), at(one, "event", "step", "state"))
         for one in got
         if "step" in one.get("event", {})
     ]

@@ -40,7 +40,7 @@ def test_an_agent_has_one_open_plan(planning: Planning) -> None:
     assert open_plan(planning.bench.state) == OpenPlan(plan_id, "running")
     assert _code(planning.bench.send("plan_begin", {"title": "Again"}, agent(AGENT, WORKSPACE))) is Code.WRONG_STATE
     ended = PlanEndOutput.model_validate(planning.end("All done."))
-    assert (ended.planId, ended.status, ended.wasStopped) == (plan_id, "ended", False)
+    assert (ended.planId, ended.state, ended.wasStopped) == (plan_id, "ended", False)
     assert planning.begin() != plan_id
 
 
@@ -88,11 +88,11 @@ def test_announced_stands_beside_happened_and_texts_are_fenced(planning: Plannin
     planning.settle(call.call_id, {"outcome": "applied", "revision": 1})
     planning.end("Ready.")
     shown = PlanGetOutput.model_validate(planning.get())
-    assert (shown.planId, shown.title, shown.status, shown.stepCount) == (plan_id, "Draw", "ended", 1)
+    assert (shown.planId, shown.title, shown.state, shown.stepCount) == (plan_id, "Draw", "ended", 1)
     assert [(fence.untrusted, fence.text) for fence in shown.announced] == [(True, "Make a box"), (True, "Label it")]
     assert shown.note is not None and (shown.note.untrusted, shown.note.text) == (True, "Ready.")
-    (step,) = shown.steps
-    assert (step.tool, step.status, step.outcome, step.revision, step.surfaceId) == (
+    (step,) = shown.happened
+    assert (step.tool, step.state, step.outcome, step.revision, step.surfaceId) == (
         "canvas_create",
         "done",
         "applied",
@@ -130,7 +130,7 @@ def test_steps_are_read_page_by_page(planning: Planning) -> None:
     while True:
         page = PlanGetOutput.model_validate(planning.get(limit=2, **({} if cursor is None else {"cursor": cursor})))
         assert page.planId == plan_id
-        numbers += [step.number for step in page.steps]
+        numbers += [step.number for step in page.happened]
         cursor = page.nextCursor
         if cursor is None:
             break
@@ -154,7 +154,7 @@ def test_the_largest_page_is_a_result_that_fits(planning: Planning) -> None:
         planning.settle(call.call_id, {"outcome": "x" * 500, "code": "\x01" * 500, "revision": 2**53})
     planning.end("\x01" * plan_note_characters_max)
     page = planning.get(limit=page_items_max)
-    assert len(at(page, "steps")) == page_items_max
+    assert len(at(page, "happened")) == page_items_max
     assert len(orjson.dumps(page)) <= result_bytes_max
 
 

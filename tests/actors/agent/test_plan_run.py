@@ -258,10 +258,10 @@ def test_a_collected_plan_begin_names_the_very_plan_that_it_is_a_step_of(plannin
     caller = agent(AGENT, WORKSPACE)
     assert planning.bench.send("plan_begin", {"title": "Draw", "steps": ["One"]}, caller, "k1") == {
         "planId": plan_id,
-        "status": "executing",
+        "state": "executing",
     }
     planning.settle("k1", {"planId": plan_id})
-    assert at(planning.bench.send("plan_end", {"note": "Done."}, caller, "k2"), "status") == "executing"
+    assert at(planning.bench.send("plan_end", {"note": "Done."}, caller, "k2"), "state") == "executing"
     planning.settle("k2", {"planId": plan_id})
     plan = planning.plan(plan_id)
     assert (plan.title, plan.announced, plan.note, plan.phase) == ("Draw", ["One"], "Done.", "ended")
