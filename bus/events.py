@@ -11,12 +11,16 @@ from typing import Final
 
 CATALOGUE: Final[Mapping[str, str]] = {
     # workspaces
-    "workspace.created": "The person made a workspace.",
+    "workspace.created": "The person or an agent made a workspace.",
     "workspace.activated": "The person's active workspace is now this one.",
+    "workspace.updated": "A workspace's name, color or grid was changed.",
+    "workspace.deleting": "A workspace is there for nobody any more; its canvases are being destroyed.",
+    "workspace.deleted": "A workspace and all that was in it is gone.",
     # agents
     "agent.created": "The person added an agent; its first credential exists.",
     "agent.removed": "The person removed an agent; its credentials stopped at once.",
     "agent.renamed": "An agent has another name.",
+    "agent.scope_changed": "The person pinned an agent to a workspace, or let it follow the active one.",
     "agent.credential_replaced": "The person replaced an agent's token; the old one stopped at once.",
     "agent.profile_changed": "An agent changed its persona or color.",
     "agent.first_seen": "A credential of this agent was used for the first time, so it can be sent work.",
@@ -43,6 +47,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "canvas.imported": "The person imported a scene as a new canvas.",
     "canvas.import_given_up": "An import ended without a canvas, and all that had come of it is removed.",
     "canvas.changed": "A write was applied: the revision and the elements it touched.",
+    "canvas.deleted": "A canvas and its history were deleted; it is there for nobody any more.",
     "canvas.role_granted": "The person gave an agent a role on a canvas, or took it away.",
     # threads, in the order of their life (mesh 4)
     "thread.offered": "A sender's mailbox passed a task on to the recipient's.",

@@ -123,7 +123,11 @@ agents_per_workspace_max: Final = 200
 workspaces_max: Final = 200
 canvases_per_workspace_max: Final = 1_000
 path_characters_max: Final = 4_096
-grid_columns_default: Final = 2
+grid_columns_max: Final = 12
+saga_retry_ms: Final = 10_000  # what is not acknowledged is told again, after twice as long each time
+saga_retry_ms_max: Final = 600_000
+destroyed_at_once_max: Final = 16  # canvases of a workspace that are told to go and have not answered
+deletion_deadline_ms: Final = 120_000  # of a workspace with all that is in it
 
 # Authority (common 5, work-plan-tool).
 surface_rate_ms: Final = 3_600_000  # work-plan-tool, creation budget: 10 an hour

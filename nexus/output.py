@@ -22,7 +22,7 @@ from rich.cells import cell_len
 from typer.main import get_current_context  # type: ignore[attr-defined]  # click's own, which typer has inside
 
 from bus.limits import progress_after_ms
-from bus.value import Value
+from bus.value import Record, Value
 from nexus import exit_codes
 from tools.times import rfc3339
 
@@ -118,6 +118,18 @@ def fields(record: Mapping[str, Value]) -> list[str]:
 def print_lines(lines: Iterable[str]) -> None:
     for line in lines:
         typer.echo(line)
+
+
+def print_list(
+    answer: Record, as_json: bool, columns: tuple[str, ...], rows: Sequence[Sequence[Value]], nothing: str
+) -> None:
+    """The answer itself as JSON, or `rows` as a table; `nothing` says so when there are none."""
+    if as_json:
+        print_json(answer)
+    elif rows:
+        print_lines(table(columns, rows))
+    else:
+        print_line(nothing)
 
 
 def time_text(milliseconds: Value) -> str:

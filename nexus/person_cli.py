@@ -1,8 +1,7 @@
-"""`nexus workspace`, `nexus agent`, `nexus canvas` and `nexus demo`: the person's commands, text by default."""
+"""`nexus agent`, `nexus canvas` and `nexus demo`: the person's commands, text by default."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,7 +16,6 @@ from nexus.asking import (
     WorkspaceOption,
     ask,
     examples,
-    home_folder,
     refuse_in_home,
     stream,
     typed_path,
@@ -31,13 +29,13 @@ from nexus.output import (
     print_json,
     print_line,
     print_lines,
+    print_list,
     progress,
     shown,
-    table,
     time_text,
 )
-from nexus.roots import root_problem
 from nexus.scene_file import SceneFileProblem, lines_of, read_scene, scene_of, write_scene
+from nexus.workspace_cli import workspaces
 from tools.canvas.scene_parts import announcement_of
 from tools.fence import plain_name
 
@@ -63,7 +61,6 @@ class Role(StrEnum):
     NONE = "none"
 
 
-workspaces = typer.Typer(help="Workspaces: the scope that agents and canvases live in.", rich_markup_mode=None)
 agents = typer.Typer(help="Agents: callers with an identity, a workspace and a token.", rich_markup_mode=None)
 canvases = typer.Typer(help="Canvases: shared Excalidraw scenes.", rich_markup_mode=None)
 
@@ -74,57 +71,6 @@ def register(app: typer.Typer) -> None:
     app.add_typer(agents, name="agent", no_args_is_help=True)
     app.add_typer(canvases, name="canvas", no_args_is_help=True)
     app.command("demo", epilog=examples("nexus demo", "nexus demo --file plan.excalidraw --keep"))(demo)
-
-
-@workspaces.command("add", epilog=examples("nexus workspace add Website", "nexus workspace add Website --root ~/site"))
-def workspace_add(
-    name: Annotated[str, typer.Argument(help="Its name; two workspaces cannot share one.")],
-    root: Annotated[
-        Path | None,
-        typer.Option("--root", help="A folder that belongs to it.", parser=typed_path, metavar="FOLDER"),
-    ] = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Make a workspace."""
-    place = None
-    if root is not None:
-        place = root.expanduser().resolve()
-        problem = root_problem(place, home_folder(home), Path.home())
-        if problem is not None:
-            raise fail(f"{escape(str(root))} {problem}", exit_codes.REFUSED)
-    answer = ask(
-        home, "workspace.add", {"name": name, "root": None if place is None else str(place)}, "Adding the workspace"
-    )
-    if as_json:
-        print_json(answer)
-    else:
-        print_line(f"Workspace {escape(name)} added: {shown(answer.get('workspaceId'))}")
-
-
-@workspaces.command("list", epilog=examples("nexus workspace list", "nexus workspace list --json"))
-def workspace_list(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show every workspace; the active one is marked."""
-    answer = ask(home, "workspace.list", {}, "Reading the workspaces")
-    rows = [
-        ("*" if one.get("isActive") is True else "", one.get("workspaceId"), one.get("name"), one.get("root"))
-        for one in records(answer, "workspaces")
-    ]
-    _print_list(answer, as_json, ("", "id", "name", "root"), rows, "No workspace yet: nexus workspace add NAME")
-
-
-@workspaces.command("use", epilog=examples("nexus workspace use Website"))
-def workspace_use(
-    workspace: Annotated[str, typer.Argument(help=_WORKSPACE_HELP)],
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Make a workspace the active one. Agents stay in the workspace they were added to."""
-    answer = ask(home, "workspace.use", {"workspace": workspace}, "Changing the active workspace")
-    if as_json:
-        print_json(answer)
-    else:
-        print_line(f"The active workspace is {shown(answer.get('name'))} ({shown(answer.get('workspaceId'))}).")
 
 
 @agents.command(
@@ -159,7 +105,7 @@ def agent_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_js
         (one.get("agentId"), one.get("name"), one.get("workspace"), one.get("mode"), one.get("capabilities"))
         for one in records(answer, "agents")
     ]
-    _print_list(answer, as_json, columns, rows, "No agent yet: nexus agent add NAME --workspace W")
+    print_list(answer, as_json, columns, rows, "No agent yet: nexus agent add NAME --workspace W")
 
 
 @agents.command("token", epilog=examples("nexus agent token Ada --replace", "nexus agent token Ada --replace --json"))
@@ -298,7 +244,29 @@ def canvas_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_j
         for one in records(answer, "canvases")
     ]
     columns = ("id", "title", "workspace", "revision", "updated")
-    _print_list(answer, as_json, columns, rows, "No canvas yet: nexus canvas import FILE --workspace W")
+    print_list(answer, as_json, columns, rows, "No canvas yet: nexus canvas import FILE --workspace W")
+
+
+@canvases.command("delete", epilog=examples("nexus canvas delete 'The plan' --yes"))
+def canvas_delete(
+    canvas: Annotated[str, typer.Argument(help="The canvas: an id or a title.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Yes: delete it with its whole history.")] = False,
+    workspace: WorkspaceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete a canvas with its whole history, for good."""
+    if not yes:
+        raise fail(
+            "The canvas and its whole history will be gone for everybody, and nothing brings them back but a backup. "
+            "`nexus canvas show` shows what is on it. Add --yes to delete it.",
+            exit_codes.USAGE,
+        )
+    answer = ask(home, "canvas.delete", {"canvas": canvas, "workspace": workspace}, "Deleting the canvas")
+    if as_json:
+        print_json(answer)
+    else:
+        print_line(f"Canvas {shown(answer.get('title'))} ({shown(answer.get('canvasId'))}) is deleted.")
 
 
 @canvases.command("show", epilog=examples("nexus canvas show 'The plan'", "nexus canvas show 'The plan' --json"))
@@ -339,17 +307,6 @@ def _print_token(answer: Record, as_json: bool, sentence: str) -> None:
     print_line(f"  {shown(answer.get('token'))}")
     print_line("Put it into an environment variable, NEXUS_TOKEN, not into a file under version control.")
     print_line('Your client sends it with each request: --header "Authorization: Bearer $NEXUS_TOKEN"')
-
-
-def _print_list(
-    answer: Record, as_json: bool, columns: tuple[str, ...], rows: Sequence[Sequence[Value]], nothing: str
-) -> None:
-    if as_json:
-        print_json(answer)
-    elif rows:
-        print_lines(table(columns, rows))
-    else:
-        print_line(nothing)
 
 
 def _when(canvas: Record) -> str:

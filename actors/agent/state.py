@@ -12,6 +12,7 @@ from actors.agent.budget import Budget
 from actors.agent.keys import UsedKey, digest_in
 from actors.agent.plan_book import PlanBook
 from actors.decision import Effect, Put, RowEffect, TellHosts
+from bus.admitted import AUTHORITY_CHANGED
 from bus.value import Record
 from tools.base import Model
 
@@ -44,7 +45,7 @@ class Head(Model):
     kind: str
     color: str
     workspaceId: str
-    """Empty when nothing resolves."""
+    """Where its calls act; empty when nothing resolves."""
     createdAt: int
     mode: Literal["auto", "approval", "plan", "plan_collect"]
     capabilities: list[Literal["mesh"]]
@@ -53,6 +54,8 @@ class Head(Model):
     version: int
     """Of its authority: raised by whatever revokes or narrows, so that older stamps are known to be old."""
     removed: bool
+    inherits: bool = False
+    """Whether it follows the person's active workspace (common 3.1). The directory tells its workspace either way."""
 
     def mailbox_facts(self) -> Record:
         """What its mailbox decides deliveries by: the body of `facts_changed`."""
@@ -77,7 +80,7 @@ class Head(Model):
         head = self.model_copy(update={**changes, "version": self.version + 1})
         return (
             Put(HEAD_ROW, head.model_dump()),
-            TellHosts("authority_changed", {"agentId": agent_id, "version": head.version}),
+            TellHosts(AUTHORITY_CHANGED, {"agentId": agent_id, "version": head.version}),
         )
 
 

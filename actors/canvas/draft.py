@@ -174,7 +174,9 @@ class Draft:
             raise Rejected(
                 "limits", f"A canvas holds at most {elements_per_canvas_max} elements, deleted ones included."
             )
-        return replace(self.head, revision=revision, live=live, deleted=deleted, updated_ms=self.context.now_ms)
+        others = self.head.others or self.context.principal.label() != self.head.created_by
+        now_ms = self.context.now_ms
+        return replace(self.head, revision=revision, live=live, deleted=deleted, updated_ms=now_ms, others=others)
 
     def _history(self, touched: list[str], revision: int) -> Record:
         elements: list[Value] = [{"id": id_, "before": self.before(id_)} for id_ in touched]

@@ -251,8 +251,8 @@ def _recipient_refusal(recipient_id: str, caller: TierFacts) -> Refusal | None:
 
 def _delivery_refusal(state: MailboxState, caller: Facts, caller_id: str, context: Context) -> Refusal | None:
     facts = state.facts
-    if facts is None or facts.workspaceId != caller.workspaceId:
-        return NOT_FOUND
+    if facts is None or not facts.workspaceId or facts.workspaceId != caller.workspaceId:
+        return NOT_FOUND  # agents that are nowhere are not together either
     refusal = _withheld_refusal(caller.for_tiers(caller_id), facts.for_tiers(context.address.id))
     if refusal is not None:
         return refusal

@@ -45,9 +45,10 @@ class Composer:
 
 async def _workspace_current(reading: Reading, _: CursorSeal, arguments: Record) -> Record:
     names, active = await _workspaces(reading)
+    facts = await reading.ask(address.agent(reading.agent_id), "agent_facts", {})
     return {
         "workspace": {"id": reading.workspace_id, "name": names[reading.workspace_id]},
-        "resolution": "pinned",  # inheriting the active workspace comes with the person's settings (common 3.1)
+        "resolution": "inherited" if facts.get("inherits") is True else "pinned",
         "activeWorkspace": None if active is None else {"id": active, "name": names[active]},
         "isCallerScopeActiveForUser": active == reading.workspace_id,
     }

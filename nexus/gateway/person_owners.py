@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -47,6 +47,8 @@ class Directory:
     workspaces: Sequence[Record]
     agents: Sequence[Record]
     active_workspace_id: str
+    deleting: Sequence[Record] = ()
+    """Workspaces that are being deleted: none of `workspaces`, but their names are not free yet."""
 
     def workspace(self, typed: str) -> Named:
         """The workspace of that id or name. Raises VerbRefused."""
@@ -109,7 +111,10 @@ class Owners:
         listed = await self.read(DIRECTORY, "directory_list", {})
         active = listed.get("activeWorkspaceId")
         return Directory(
-            records(listed, "workspaces"), records(listed, "agents"), active if isinstance(active, str) else ""
+            records(listed, "workspaces"),
+            records(listed, "agents"),
+            active if isinstance(active, str) else "",
+            records(listed, "deleting"),
         )
 
     async def canvases(self, workspace_id: str) -> list[Record]:
@@ -128,8 +133,15 @@ class Owners:
             after = text(page[-1], "canvasId")
 
     async def canvases_within(self, workspaces: Sequence[str]) -> AsyncIterator[Record]:
+        """A workspace that was deleted since it was listed has none."""
         for workspace_id in workspaces:
-            for one in await self.canvases(workspace_id):
+            try:
+                found = await self.canvases(workspace_id)
+            except VerbRefused as refused:
+                if refused.error.get("code") != Code.NOT_FOUND.value:
+                    raise
+                continue
+            for one in found:
                 yield one
 
     async def canvas(self, typed: str, workspace: str | None) -> Record:
@@ -148,6 +160,10 @@ class Owners:
         return next(one for one in entries if one["canvasId"] == meant.id)
 
 
+Run: TypeAlias = Callable[[Owners, Record], Awaitable[Record]]
+"""A verb of the person's that is answered once."""
+
+
 def chosen(resolved: Named | Refusal) -> Named:
     if isinstance(resolved, Refusal):
         raise VerbRefused.by(resolved)
@@ -162,10 +178,19 @@ def checked_arguments(model: type[Arguments], raw: Record) -> Arguments:
         raise VerbRefused.by(invalid_arguments(problems_of(bad))) from None
 
 
+def checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Awaitable[Record]]) -> Run:
+    """`run` on the parsed arguments; bad ones are refused with the path of each bad field."""
+
+    async def checked_run(owners: Owners, raw: Record) -> Record:
+        return await run(owners, checked_arguments(arguments, raw))
+
+    return checked_run
+
+
 def must_be_applied(answer: Record) -> None:
     """A canvas owner says no by outcome, not by error (common 6.1); to the person both are refusals."""
     if answer.get("outcome", "applied") != "applied":
-        message = text(answer, "message") or "The canvas did not take it."
+        message = text(answer, "message") or "The canvas was changed meanwhile, so nothing was done. Look at it again."
         raise VerbRefused({"code": text(answer, "code") or Code.WRONG_STATE.value, "message": message})
 
 

@@ -2,7 +2,8 @@
 
 Each function takes checked arguments, speaks to owners with the person's link and answers a record or raises
 `VerbRefused`. Nothing is kept between requests. Tokens are made here, shown in one answer and kept nowhere: owners get
-only the SHA-256 of the secret (common 2.1). Verbs that carry whole scenes are in person_scenes.py.
+only the SHA-256 of the secret (common 2.1). Verbs that carry whole scenes are in person_scenes.py, those on workspaces
+and on where agents act in person_workspaces.py.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from pydantic import Field
 
 from bus import address
 from bus.address import DIRECTORY
-from bus.limits import name_characters_max, path_characters_max
+from bus.limits import name_characters_max
 from bus.value import Record, Value
 from nexus import __version__
-from nexus.gateway import person_backup, person_bus, person_log, person_plans, person_upkeep
+from nexus.gateway import person_backup, person_bus, person_log, person_plans, person_upkeep, person_workspaces
 from nexus.gateway.naming import resolve
-from nexus.gateway.person_owners import Owners, VerbRefused, checked_arguments, chosen, text
+from nexus.gateway.person_owners import Owners, Run, VerbRefused, checked_arguments, chosen, text
+from nexus.gateway.person_owners import checked as _checked
 from nexus.gateway.person_upkeep import Emit
 from tools.base import Model, Name
 from tools.errors import Code, Refusal
@@ -31,22 +33,12 @@ _SECRET_BYTES: Final = 32
 Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
 """An id or a name as the person typed it."""
 
-Run: TypeAlias = Callable[[Owners, Record], Awaitable[Record]]
 Stream: TypeAlias = Callable[[Owners, Record, Emit], Awaitable[Record | None]]
 Arguments = TypeVar("Arguments", bound=Model)
 
 
 class Nothing(Model):
     pass
-
-
-class WorkspaceAdd(Model):
-    name: Name
-    root: Annotated[str, Field(min_length=1, max_length=path_characters_max)] | None = None
-
-
-class WorkspaceNamed(Model):
-    workspace: Typed
 
 
 class InWorkspace(Model):
@@ -80,30 +72,6 @@ class CanvasGrant(Model):
 async def status(owners: Owners, _: Nothing) -> Record:
     hosts = await person_bus.every_host(owners)
     return {"version": __version__, "time": owners.clock.now_ms(), "shards": cast("list[Value]", hosts)}
-
-
-async def workspace_add(owners: Owners, asked: WorkspaceAdd) -> Record:
-    workspace_id = owners.clock.new_id()
-    body: Record = {"workspaceId": workspace_id, "name": asked.name}
-    if asked.root is not None:
-        body["root"] = asked.root
-    await owners.ask(DIRECTORY, "workspace_add", body)
-    return {"workspaceId": workspace_id, "name": asked.name}
-
-
-async def workspace_list(owners: Owners, _: Nothing) -> Record:
-    directory = await owners.directory()
-    return {
-        "workspaces": [
-            {**one, "isActive": one.get("workspaceId") == directory.active_workspace_id} for one in directory.workspaces
-        ]
-    }
-
-
-async def workspace_use(owners: Owners, asked: WorkspaceNamed) -> Record:
-    meant = (await owners.directory()).workspace(asked.workspace)
-    await owners.ask(DIRECTORY, "workspace_use", {"workspaceId": meant.id})
-    return {"workspaceId": meant.id, "name": meant.name}
 
 
 async def agent_add(owners: Owners, asked: AgentAdd) -> Record:
@@ -214,15 +182,6 @@ def _new_token(agent_id: str) -> tuple[str, bytes]:
     return f"nx_{agent_id}_{secret}", hashlib.sha256(secret.encode()).digest()
 
 
-def _checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Awaitable[Record]]) -> Run:
-    """`run` on the parsed arguments; bad ones are refused with the path of each bad field."""
-
-    async def checked(owners: Owners, raw: Record) -> Record:
-        return await run(owners, checked_arguments(arguments, raw))
-
-    return checked
-
-
 def _streamed(arguments: type[Arguments], run: Callable[[Owners, Arguments, Emit], Awaitable[Record | None]]) -> Stream:
     async def streamed(owners: Owners, raw: Record, emit: Emit) -> Record | None:
         return await run(owners, checked_arguments(arguments, raw), emit)
@@ -232,9 +191,7 @@ def _streamed(arguments: type[Arguments], run: Callable[[Owners, Arguments, Emit
 
 VERBS: Final[Mapping[str, Run]] = {
     "status": _checked(Nothing, status),
-    "workspace.add": _checked(WorkspaceAdd, workspace_add),
-    "workspace.list": _checked(Nothing, workspace_list),
-    "workspace.use": _checked(WorkspaceNamed, workspace_use),
+    **person_workspaces.VERBS,
     "agent.add": _checked(AgentAdd, agent_add),
     "agent.list": _checked(InWorkspace, agent_list),
     "agent.token": _checked(AgentNamed, agent_token),

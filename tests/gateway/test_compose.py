@@ -34,13 +34,18 @@ def test_a_composed_tool_without_a_composition_is_refused_at_start_up() -> None:
         Composer(SEAL, (tool("canvas_nothing", Route.COMPOSED),))
 
 
+@pytest.mark.parametrize(("inherits", "resolution"), [(False, "pinned"), (True, "inherited")])
 @in_loop
-async def test_workspace_current_tells_the_scope_and_the_persons_active_workspace_apart() -> None:
+async def test_workspace_current_tells_the_scope_and_the_persons_active_workspace_apart(
+    inherits: bool, resolution: str
+) -> None:
+    """common 3.1"""
     caller = ScriptedCaller()
     caller.on("workspaces_seen", SEEN)
+    caller.on("agent_facts", {"inherits": inherits})
     assert await compose(caller, "workspace_current") == {
         "workspace": {"id": WORKSPACE, "name": "Mine"},
-        "resolution": "pinned",
+        "resolution": resolution,
         "activeWorkspace": {"id": "other", "name": "Other"},
         "isCallerScopeActiveForUser": False,
     }

@@ -36,7 +36,6 @@ CODES_NOT_BUILT: Final[frozenset[str]] = frozenset(
         "version_conflict",
         "knowledge_disabled",
         "cloud_managed",
-        "last_workspace",
     }
 )
 """Refusal codes that nothing can answer yet."""

@@ -71,7 +71,6 @@ PARTLY_BUILT = {
     "common 1.3": "no family can come and go yet; a credential cannot be narrowed to families",
     "common 2.1": "one credential an agent; a call admitted just before a revocation may still act for up to 5 s",
     "common 2.4": "no console login; no sessions or runs to refuse",
-    "common 3.1": "agents cannot inherit the active workspace",
     "common 4.4": "no plan_collect mode; schemas admit the form",
     "common 8.3": "no effects on the world yet; an unknown outcome is said",
 }

@@ -288,6 +288,8 @@ def test_a_defect_shows_no_stack_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         ("workspace", "add"),
         ("workspace", "list"),
         ("workspace", "use"),
+        ("workspace", "update"),
+        ("workspace", "delete"),
         ("agent", "add"),
         ("agent", "list"),
         ("agent", "token"),
@@ -297,6 +299,7 @@ def test_a_defect_shows_no_stack_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         ("canvas", "grant"),
         ("canvas", "list"),
         ("canvas", "show"),
+        ("canvas", "delete"),
     ],
 )
 def test_each_command_of_the_person_has_examples_exit_codes_home_and_json(path: tuple[str, str]) -> None:

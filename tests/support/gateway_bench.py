@@ -7,7 +7,7 @@ import functools
 import hashlib
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
-from typing import Any, Final, ParamSpec
+from typing import Any, Final, ParamSpec, Self
 
 import httpx2
 import orjson
@@ -122,7 +122,7 @@ class GatewayBench:
         self.gateway = Gateway(self.caller, self.clock, tools, PORT, card_appeared=card_appeared)
         self._stack = AsyncExitStack()
 
-    async def __aenter__(self) -> GatewayBench:
+    async def __aenter__(self) -> Self:
         app = self.gateway.asgi_app
         await self._stack.enter_async_context(app.router.lifespan_context(app))
         self.http = await self._stack.enter_async_context(
