@@ -131,6 +131,7 @@ async def agent_token(owners: Owners, asked: AgentNamed) -> Record:
 async def agent_remove(owners: Owners, asked: AgentNamed) -> Record:
     meant = await _meant(owners, asked)
     await owners.ask(DIRECTORY, "agent_remove", {"agentId": meant.id})
+    await owners.authority_told([meant.id])
     return _who(meant)
 
 

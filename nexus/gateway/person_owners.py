@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -80,6 +80,11 @@ class Owners:
     caller: Caller
     clock: Clock
     shards: int
+
+    async def authority_told(self, agent_ids: Iterable[str]) -> None:
+        """What came to these agents by way of the directory counts at every host from now on (0009, Narrowing)."""
+        asked = [self.ask(address.agent(agent_id), "authority_tell", {}) for agent_id in agent_ids]
+        await asyncio.gather(*asked)
 
     async def ask(
         self, to: Address, verb: str, body: Record, *, within_ms: int = call_deadline_ms_default, reads: bool = False

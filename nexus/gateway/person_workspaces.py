@@ -81,8 +81,10 @@ async def workspace_list(owners: Owners, _: Nothing) -> Record:
 
 
 async def workspace_use(owners: Owners, asked: WorkspaceNamed) -> Record:
-    meant = (await owners.directory()).workspace(asked.workspace)
+    directory = await owners.directory()
+    meant = directory.workspace(asked.workspace)
     await owners.ask(DIRECTORY, "workspace_use", {"workspaceId": meant.id})
+    await owners.authority_told([text(one, "agentId") for one in directory.agents if one.get("inherits") is True])
     return {"workspaceId": meant.id, "name": meant.name}
 
 
@@ -111,8 +113,11 @@ async def workspace_contents(owners: Owners, asked: WorkspaceNamed) -> Record:
 async def workspace_delete(owners: Owners, asked: WorkspaceNamed) -> Record:
     """Answers when all of it is gone."""
     contents = await workspace_contents(owners, asked)
-    body: Record = {"workspaceId": contents["workspaceId"]}
+    directory = await owners.directory()
+    meant, inside = directory.workspace(asked.workspace), directory.agents
+    body: Record = {"workspaceId": meant.id}
     await owners.ask(DIRECTORY, "workspace_delete", body, within_ms=deletion_deadline_ms)
+    await owners.authority_told([text(one, "agentId") for one in inside if text(one, "workspaceId") == meant.id])
     return contents
 
 
@@ -120,6 +125,7 @@ async def agent_pin(owners: Owners, asked: AgentPin) -> Record:
     directory = await owners.directory()
     meant, to = directory.agent(asked.agent, asked.workspace), directory.workspace(asked.to)
     answer = await owners.ask(DIRECTORY, "agent_pin", {"agentId": meant.id, "workspaceId": to.id})
+    await owners.authority_told([meant.id])
     return {**answer, "workspace": to.name}
 
 
@@ -128,6 +134,7 @@ async def agent_inherit(owners: Owners, asked: AgentInherit) -> Record:
     directory = await owners.directory()
     meant = directory.agent(asked.agent, asked.workspace)
     answer = await owners.ask(DIRECTORY, "agent_inherit", {"agentId": meant.id, "inherits": asked.inherits})
+    await owners.authority_told([meant.id])
     return {**answer, "workspace": directory.workspace_name(text(answer, "workspaceId"))}
 
 
