@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias, TypeVar, cast
+from typing import Annotated, Final, TypeAlias, cast
 
 from pydantic import Field
 
@@ -25,14 +25,12 @@ from bus.limits import (
     plan_undo_wait_ms,
 )
 from bus.value import Record, Value, records
-from nexus.gateway.person_owners import Directory, Owners, VerbRefused, checked_arguments, text
+from nexus.gateway.person_owners import Directory, Owners, Run, VerbRefused, checked, checked_arguments, text
 from nexus.gateway.person_upkeep import Emit
 from tools.base import Model
 from tools.errors import Code, Refusal
 
-Run: TypeAlias = Callable[[Owners, Record], Awaitable[Record]]
 Stream: TypeAlias = Callable[[Owners, Record, Emit], Awaitable[Record | None]]
-Arguments = TypeVar("Arguments", bound=Model)
 
 Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
 StepNumber = Annotated[int, Field(ge=1, le=plan_steps_max)]
@@ -291,25 +289,18 @@ def _number(record: Record, field: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Awaitable[Record]]) -> Run:
-    async def checked(owners: Owners, raw: Record) -> Record:
-        return await run(owners, checked_arguments(arguments, raw))
-
-    return checked
-
-
 async def _watched(owners: Owners, raw: Record, emit: Emit) -> Record:
     return await plan_watch(owners, checked_arguments(OnePlan, raw), emit)
 
 
 VERBS: Final[Mapping[str, Run]] = {
-    "plan.list": _checked(PlanList, plan_list),
-    "plan.show": _checked(OnePlan, plan_show),
-    "plan.step": _checked(PlanStep, plan_step),
-    "plan.stop": _checked(OnePlan, plan_stop),
-    "plan.undo_preview": _checked(OnePlan, plan_undo_preview),
-    "plan.undo": _checked(OnePlan, plan_undo),
-    "plan.run": _checked(PlanRun, plan_run),
-    "plan.discard": _checked(OnePlan, plan_discard),
+    "plan.list": checked(PlanList, plan_list),
+    "plan.show": checked(OnePlan, plan_show),
+    "plan.step": checked(PlanStep, plan_step),
+    "plan.stop": checked(OnePlan, plan_stop),
+    "plan.undo_preview": checked(OnePlan, plan_undo_preview),
+    "plan.undo": checked(OnePlan, plan_undo),
+    "plan.run": checked(PlanRun, plan_run),
+    "plan.discard": checked(OnePlan, plan_discard),
 }
 STREAMS: Final[Mapping[str, Stream]] = {"plan.watch": _watched}
