@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, cast
 
 from pydantic import Field
 
@@ -20,19 +20,16 @@ from bus.limits import (
     follow_grace_ms,
     follow_retry_ms,
     follow_wait_ms,
-    name_characters_max,
     plan_steps_max,
     plan_undo_wait_ms,
 )
 from bus.value import Record, Value, records
-from nexus.gateway.person_owners import Directory, Owners, Run, VerbRefused, checked, checked_arguments, text
+from nexus.gateway.person_owners import Directory, Owners, VerbRefused, text
+from nexus.gateway.person_table import Run, Stream, Typed, checked, streamed
 from nexus.gateway.person_upkeep import Emit
 from tools.base import Model
 from tools.errors import Code, Refusal
 
-Stream: TypeAlias = Callable[[Owners, Record, Emit], Awaitable[Record | None]]
-
-Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
 StepNumber = Annotated[int, Field(ge=1, le=plan_steps_max)]
 
 _PLAN_ID: Final = re.compile(r"([0-9A-Za-z_-]{1,64})\.[0-9a-z]{26}\Z")
@@ -289,10 +286,6 @@ def _number(record: Record, field: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-async def _watched(owners: Owners, raw: Record, emit: Emit) -> Record:
-    return await plan_watch(owners, checked_arguments(OnePlan, raw), emit)
-
-
 VERBS: Final[Mapping[str, Run]] = {
     "plan.list": checked(PlanList, plan_list),
     "plan.show": checked(OnePlan, plan_show),
@@ -303,4 +296,4 @@ VERBS: Final[Mapping[str, Run]] = {
     "plan.run": checked(PlanRun, plan_run),
     "plan.discard": checked(OnePlan, plan_discard),
 }
-STREAMS: Final[Mapping[str, Stream]] = {"plan.watch": _watched}
+STREAMS: Final[Mapping[str, Stream]] = {"plan.watch": streamed(OnePlan, plan_watch)}
