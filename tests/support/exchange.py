@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from actors import agent, canvas, directory, mailbox, workspace
-from actors.decision import Answer, Dispatch, Event, Principal, PrincipalKind, Rules, Send
+from actors.decision import Answer, Context, Dispatch, Event, Message, Principal, PrincipalKind, Rules, Send
 from bus.address import DIRECTORY, Address
 from bus.clock import ManualClock
 from bus.value import Record, Value
@@ -102,12 +102,30 @@ class Exchange:
             workspace_id=str(call.stamp["workspaceId"]),
             credential=str(call.stamp["credential"]),
         )
-        reply = target.send(call.tool, call.arguments, caller, call.call_id)
+        rule = target.rules.verbs[call.tool]
+        arguments = call.arguments
+        if call.as_of_now and rule.as_of_now is not None:
+            arguments = rule.as_of_now(target.state, arguments)
+        if call.is_look:
+            self._look(target, sender, replace(call, arguments=arguments), caller)
+            return
+        reply = target.send(call.tool, arguments, caller, call.call_id)
         if reply is None:
             self.settles[call.call_id] = sender
             return
         self.answers[call.call_id] = reply
         self._settle_with(target, sender, call.call_id, reply)
+
+    def _look(self, target: OwnerBench[Any], sender: Address, call: Dispatch, caller: Principal) -> None:
+        reply = target.decide(call.tool, call.arguments, caller, call.call_id).reply
+        would: Record = {"open": True} if reply is None else {"ok": reply}  # type: ignore[dict-item]
+        fingerprint: Record | None = None
+        if isinstance(reply, Refusal):
+            would = {"error": reply.to_record()}
+        elif (shown := target.rules.verbs[call.tool].fingerprint) is not None:
+            context = Context(self.clock.now_ms(), caller, call.call_id, target.address)
+            fingerprint = shown(target.state, Message(call.tool, call.arguments), context)
+        target.sent.append(Send(sender, "looked", {"callId": call.call_id, "would": would, "fingerprint": fingerprint}))
 
     def _settle_with(self, source: OwnerBench[Any], sender: Address, call_id: str, reply: Record | Refusal) -> None:
         came: Record = {"error": reply.to_record()} if isinstance(reply, Refusal) else {"ok": reply}

@@ -138,3 +138,39 @@ def test_a_call_whose_key_was_used_is_answered_its_collected_form_again(home: Ho
     first = caller.call(BY_NAME["canvas_create"], {"title": "Board", "reason": "test"}, key="k")
     assert caller.call(BY_NAME["canvas_create"], {"title": "Board", "reason": "test"}, key="k").ok == first.ok
     assert plan(home).stepCount == 1
+
+
+def test_undo_closes_what_the_plan_made_and_nothing_else(home: Home) -> None:
+    """work-plan-tool, plan_*: undo"""
+    before = done(call(home, "canvas_create", title="Before"))["canvasId"]
+    plan_id = done(call(home, "plan_begin", title="Draw"))["planId"]
+    made = [done(call(home, "canvas_create", title=f"Board {number}"))["canvasId"] for number in range(2)]
+    done(draw(home, made[0]))
+    done(draw(home, before))
+    done(call(home, "plan_end"))
+    for _ in range(2):
+        home.ok(ADA, "plan_undo", {"planId": plan_id}, PERSON)
+    closed = home.ok(ADA, "plan_undo", {"planId": plan_id}, PERSON)["surfaces"]
+    assert [(at(one, "id"), at(one, "state")) for one in closed] == [(made[1], "closed"), (made[0], "closed")]  # type: ignore[union-attr]
+    for canvas_id in made:
+        assert call(home, "canvas_get_state", canvasId=canvas_id).code == Code.NOT_FOUND
+    assert at(done(call(home, "canvas_get_state", canvasId=before)), "revision") == 2
+    home.assert_reloads()
+
+
+def test_a_collected_deletion_waits_for_its_own_card_and_then_happens(home: Home) -> None:
+    """common 4.2; work-plan-tool, plan_*: run"""
+    canvas_id = done(call(home, "canvas_create", title="Board"))["canvasId"]
+    mode(home, "plan_collect")
+    form = done(call(home, "canvas_delete", canvasId=canvas_id, expectedRevision=1))
+    home.ok(ADA, "plan_run", {"planId": form["planId"]}, PERSON)
+    home.settle()
+    approval = home.ok(ADA, "plan_show", {"planId": form["planId"]}, PERSON)["awaitsApproval"]
+    done(call(home, "canvas_get_state", canvasId=canvas_id))
+    body: Record = {"approvalId": approval, "decision": "approve", "how": "command"}
+    home.ok(ADA, "approval_decide", body, PERSON)
+    home.settle()
+    assert call(home, "canvas_get_state", canvasId=canvas_id).code == Code.NOT_FOUND
+    assert at(home.ok(ADA, "approval_show", {"approvalId": approval}, PERSON), "state") == "used"
+    assert plan(home).state == "ended"
+    home.assert_reloads()
