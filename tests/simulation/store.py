@@ -81,7 +81,7 @@ class AttachedStore:
         disk, faults, rng = self._disk, self._disk.faults, self._disk.scheduler.random
         duration_us = rng.randrange(100, 800)
         if rng.random() < faults.slow_disk:
-            duration_us = rng.randrange(faults.slow_disk_ms_max * 1_000)
+            duration_us = max(1, rng.randrange(faults.slow_disk_ms_max * 1_000))
         dies = rng.random() < faults.crash_at_commit
         is_stored = rng.random() < 0.5
         size = sum(len(key) + len(value) for key, value in writes if value is not None)
