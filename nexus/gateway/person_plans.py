@@ -32,7 +32,7 @@ from tools.errors import Code, Refusal
 
 StepNumber = Annotated[int, Field(ge=1, le=plan_steps_max)]
 
-_PLAN_ID: Final = re.compile(r"([0-9a-z]{26})\.[0-9a-z]{26}\Z")
+_PLAN_ID: Final = re.compile(r"([0-9A-Za-z_-]{1,64})\.[0-9a-z]{26}\Z")
 _OVER: Final = frozenset({"ended", "discarded"})
 _FINAL: Final = frozenset({"done", "failed", "discarded"})
 _GONE: Final = frozenset({"closed", "absent"})
@@ -138,7 +138,7 @@ async def plan_undo_preview(owners: Owners, asked: OnePlan) -> Record:
     kept: list[Value] = [
         {"number": step.get("number"), "tool": step.get("tool"), "target": step.get("target")}
         for step in steps
-        if step.get("status") == "done" and step.get("target") not in closed_with_it
+        if step.get("state") == "done" and step.get("target") not in closed_with_it
     ]
     summary = {name: value for name, value in plan.items() if name not in ("steps", "next", "announced")}
     return meant.named({**summary, "surfaces": cast("list[Value]", list(facts)), "cannotRestore": kept})
@@ -177,8 +177,8 @@ async def plan_watch(owners: Owners, asked: OnePlan, emit: Emit) -> Record:
             await emit({"plan": meant.named(now)})
         for step in records(plan, "steps"):
             number = _number(step, "number")
-            if shown.get(number) != step.get("status"):
-                shown[number] = step.get("status")
+            if shown.get(number) != step.get("state"):
+                shown[number] = step.get("state")
                 await emit({"step": step})
         if plan.get("phase") in _OVER and plan.get("underWayCount") == 0:
             return meant.named(now)

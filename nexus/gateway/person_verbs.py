@@ -24,6 +24,7 @@ from nexus.gateway import (
 )
 from nexus.gateway.naming import resolve
 from nexus.gateway.person_owners import Owners, VerbRefused, chosen, text
+from nexus.gateway.person_settings import SETTINGS_VERBS
 from nexus.gateway.person_table import Nothing, Run, Stream, Typed, checked, streamed
 from tools.base import Model
 from tools.errors import Code, Refusal
@@ -108,6 +109,7 @@ VERBS: Final[Mapping[str, Run]] = {
     **person_workspaces.VERBS,
     **person_authority.VERBS,
     **person_approvals.VERBS,
+    **SETTINGS_VERBS,
     **person_plans.VERBS,
     "canvas.grant": checked(CanvasGrant, canvas_grant),
     "canvas.list": checked(InWorkspace, canvas_list),
