@@ -98,7 +98,7 @@ def agent_show(
         "mode": answer.get("mode"),
         "capabilities": answer.get("capabilities"),
         "withheld": _withheld(answer),
-        "surfaces": _budget_text(answer),
+        "created": _budget_text(answer),
         "persona": answer.get("persona"),
         "added": answer.get("createdAt"),
     }

@@ -9,6 +9,7 @@ line begins with a label or a mark, of what the agent wrote with a bar.
 from __future__ import annotations
 
 import json
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -30,6 +31,7 @@ _BAR: Final = "  | "
 _BAR_GOES_ON: Final = "  |> "
 _GOES_ON: Final = "> "
 _LABEL_CELLS: Final = 14
+_OWN_SENTENCES: Final = frozenset({"why", "beware"})
 
 STATES: Final[Mapping[str, str]] = {
     "pending": "waits for your decision",
@@ -141,15 +143,21 @@ def _labelled(label: str, value: str, width: int) -> Iterator[str]:
     if len(start) * 2 > width:  # a target's fact of a long name has a line for its name
         yield from _wrapped(start, width, f"  {_GOES_ON}")
         start = " " * (2 + _LABEL_CELLS)
-    first, *rest = _pieces(value, width - len(start) - len(_GOES_ON))
+    cells = width - len(start) - len(_GOES_ON)
+    first, *rest = _sentences(value, cells) if label.strip() in _OWN_SENTENCES else _pieces(value, cells)
     yield (start + first).rstrip()
     yield from (f"{'':<{len(start)}}{_GOES_ON}{piece}" for piece in rest)
 
 
 def _wrapped(text: str, width: int, goes_on: str) -> Iterator[str]:
-    first, *rest = _pieces(text, width - len(goes_on))
+    first, *rest = _sentences(text, width - len(goes_on))
     yield first
     yield from (goes_on + piece for piece in rest)
+
+
+def _sentences(text: str, cells: int) -> list[str]:
+    """NEXUS's own words, broken between words where that is possible."""
+    return textwrap.wrap(text, cells) if text.isascii() and text.strip() else _pieces(text, cells)
 
 
 def _pieces(text: str, cells: int) -> list[str]:

@@ -18,11 +18,10 @@ from typing import Final
 
 import psutil
 
+from bus.limits import process_ancestors_max
+
 MARKERS: Final = ("NEXUS_SESSION_ID", "NEXUS_RUN_ID", "NEXUS_LAUNCH_ID", "NEXUS_TOKEN_FILE")
 """What NEXUS puts into the environment of a session, a run and a launch, and only there."""
-
-ancestors_max: Final = 512
-"""Deeper than any terminal of a person; a deeper chain was made to be that deep."""
 
 
 class Lineage(StrEnum):
@@ -49,7 +48,7 @@ def lineage_of(process_id: int, roots: Collection[int] = ()) -> Lineage:
         parent_id = process.ppid()
     except (psutil.Error, OSError):
         return Lineage.UNKNOWN
-    for _ in range(ancestors_max):
+    for _ in range(process_ancestors_max):
         if parent_id in roots:
             return Lineage.INSIDE
         if parent_id <= 0:

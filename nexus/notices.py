@@ -2,7 +2,7 @@
 
 Invariants: nothing that an agent wrote, no id and no name is in a notification, and nothing in it decides anything;
 `card_appeared` neither waits nor raises, so no call is ever slower for it; however many cards come, at most one
-notification is shown each `quiet_seconds`. A desktop that is not there or does not answer is logged once and is no
+notification is shown each `quiet_ms`. A desktop that is not there or does not answer is logged once and is no
 failure of anything else. The desktop's own program is run: notify-send, or osascript on macOS.
 """
 
@@ -21,15 +21,12 @@ import structlog
 from bus.address import SETTINGS
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
+from bus.limits import notice_quiet_ms, notice_setting_ms_max, notifier_ms_max
 from bus.value import Record
 from tools.setting_catalogue import DESKTOP_NOTIFICATIONS
 
 TITLE: Final = "NEXUS"
 SENTENCE: Final = "An agent waits for your approval. See it with: nexus approvals list"
-
-quiet_seconds: Final = 5.0
-notifier_seconds_max: Final = 2.0
-setting_ms_max: Final = 2_000
 
 IsOn: TypeAlias = Callable[[], Awaitable[bool]]
 """Whether the person wants notifications now: the setting approvals.desktopNotifications."""
@@ -52,7 +49,9 @@ async def are_wanted(caller: Caller, clock: Clock) -> bool:
     """The setting as it stands; its default when its owner does not answer. `caller` is the person's link."""
     body: Record = {"name": DESKTOP_NOTIFICATIONS.name}
     try:
-        reply = await caller.call(SETTINGS, "settings_get", body, call_id=clock.new_id(), within_ms=setting_ms_max)
+        reply = await caller.call(
+            SETTINGS, "settings_get", body, call_id=clock.new_id(), within_ms=notice_setting_ms_max
+        )
     except DeadlinePassed:
         return DESKTOP_NOTIFICATIONS.default
     setting = (reply.ok or {}).get("setting")
@@ -63,10 +62,10 @@ async def are_wanted(caller: Caller, clock: Clock) -> bool:
 class DesktopNotices:
     """Belongs to the gateway's event loop. `close` when that ends."""
 
-    def __init__(self, command: Sequence[str] | None, is_on: IsOn, *, quiet: float = quiet_seconds) -> None:
+    def __init__(self, command: Sequence[str] | None, is_on: IsOn, *, quiet_ms: float = notice_quiet_ms) -> None:
         self._command = command
         self._is_on = is_on
-        self._quiet_seconds = quiet
+        self._quiet_ms = quiet_ms
         self._is_due = False
         self._showing: asyncio.Task[None] | None = None
         self._has_told = False
@@ -87,7 +86,7 @@ class DesktopNotices:
             while self._is_due:
                 self._is_due = False
                 await self._show()
-                await asyncio.sleep(self._quiet_seconds)
+                await asyncio.sleep(self._quiet_ms / 1000)
         finally:
             self._showing = None
 
@@ -113,7 +112,7 @@ class DesktopNotices:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=notifier_seconds_max,
+                timeout=notifier_ms_max / 1000,
                 start_new_session=True,
                 check=False,
             )

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from bus import address
 from bus.address import Address
-from bus.limits import follow_retry_ms, note_characters_max
+from bus.limits import cards_remembered_max, follow_retry_ms, note_characters_max
 from bus.value import Record, Value, records
 from nexus.gateway import person_bus
 from nexus.gateway.person_owners import Directory, Owners, VerbRefused, text
@@ -29,7 +29,6 @@ from tools.errors import Code, Refusal
 APPEARED: Final = "approval.asked"
 """The event of a new card (bus/events.py)."""
 
-_remembered_max: Final = 1_000
 _APPROVAL_ID: Final = re.compile(r"([0-9a-z]{1,64})\.[0-9A-Za-z_-]{1,64}\Z")
 
 _MALFORMED: Final = Refusal(
@@ -108,7 +107,7 @@ async def approvals_watch(owners: Owners, asked: ApprovalsWatch, emit: Emit) -> 
         if approval_id in shown:
             return
         shown[approval_id] = None
-        if len(shown) > _remembered_max:
+        if len(shown) > cards_remembered_max:
             del shown[next(iter(shown))]
         card = await _card_when_answered(owners, approval_id)
         if card is not None:

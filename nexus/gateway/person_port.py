@@ -29,6 +29,7 @@ from bus.client import Caller
 from bus.clock import Clock
 from bus.limits import (
     json_depth_max,
+    person_lineage_ms_max,
     person_request_bytes_max,
     person_request_depth_max,
     person_request_ms_max,
@@ -69,8 +70,6 @@ _FROM_UNKNOWN: Final = Refusal(
 _UNKNOWN_VERB: Final = Refusal(
     Code.INVALID_ARGUMENTS, "This NEXUS does not know that verb. The command may be newer than what is running."
 )
-
-lineage_ms_max: Final = 5_000
 
 LineageOf: TypeAlias = Callable[[int], Lineage]
 """Where the process of that id comes from. May block."""
@@ -124,7 +123,7 @@ class PersonPort:
             process_id = peer_process_id(connection)
             # In a thread: the kernel may keep whoever reads the environment of a process that is stuck.
             looking = asyncio.to_thread(self._lineage, process_id)
-            return await asyncio.wait_for(looking, lineage_ms_max / 1000)
+            return await asyncio.wait_for(looking, person_lineage_ms_max / 1000)
         except (OSError, TimeoutError):
             return Lineage.UNKNOWN
 

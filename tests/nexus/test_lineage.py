@@ -117,7 +117,7 @@ def test_an_ancestor_that_cannot_be_read_is_passed_over_and_the_process_itself_n
 
 def test_a_chain_that_was_made_too_deep_to_look_through_is_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     """security 2.2"""
-    monkeypatch.setattr(lineage, "ancestors_max", 1)
+    monkeypatch.setattr(lineage, "process_ancestors_max", 1)
     with started(CHILD, PLAIN) as process:
         assert lineage_of(process.pid) is Lineage.INSIDE
 
@@ -158,7 +158,7 @@ def test_every_verb_is_refused_alike_to_who_is_not_the_person(found: Lineage) ->
 def test_a_peer_whose_lineage_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """common 2.4"""
     released = threading.Event()
-    monkeypatch.setattr(person_port, "lineage_ms_max", 1)
+    monkeypatch.setattr(person_port, "person_lineage_ms_max", 1)
 
     def stuck(process_id: int) -> Lineage:
         released.wait(30)

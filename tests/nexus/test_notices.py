@@ -85,14 +85,14 @@ def test_many_cards_within_the_quiet_time_are_told_of_once_more_after_it(tmp_pat
     command = notifier_command(desktop.environment(**DESKTOP), "linux")
 
     async def test() -> None:
-        patient = DesktopNotices(command, on, quiet=3_600)
+        patient = DesktopNotices(command, on, quiet_ms=3_600_000)
         for _ in range(20):
             patient.card_appeared()
         await until(lambda: len(desktop.said) == 1)
         for _ in range(20):
             patient.card_appeared()
         await patient.close()
-        hasty = DesktopNotices(command, on, quiet=0.001)
+        hasty = DesktopNotices(command, on, quiet_ms=1)
         hasty.card_appeared()
         await until(lambda: len(desktop.said) == 2)
         for _ in range(20):
@@ -111,7 +111,7 @@ def test_the_setting_switches_them_off_and_on_again(tmp_path: Path) -> None:
     async def is_on() -> bool:
         return wanted
 
-    notices = DesktopNotices(notifier_command(desktop.environment(**DESKTOP), "linux"), is_on, quiet=0.001)
+    notices = DesktopNotices(notifier_command(desktop.environment(**DESKTOP), "linux"), is_on, quiet_ms=1)
 
     async def test() -> None:
         nonlocal wanted
@@ -151,7 +151,7 @@ def test_what_fails_is_logged_once_and_raises_nothing(
 ) -> None:
     desktop = FakeDesktop(tmp_path, "notify-send", ends_with=1)
     command = {"absent": None, "gone": (str(tmp_path / "gone"),)}.get(fault, (str(tmp_path / "notify-send"),))
-    notices = DesktopNotices(command, _broken if fault == "setting" else on, quiet=0.001)
+    notices = DesktopNotices(command, _broken if fault == "setting" else on, quiet_ms=1)
 
     async def test() -> None:
         for _ in range(3):
