@@ -38,6 +38,10 @@ link_gathered_bytes_max: Final = 1024 * 1024
 outbox_window_parcels: Final = 512
 outbox_window_bytes: Final = 8 * 1024 * 1024
 counted_rows_max: Final = 100_000
+activity_window_ms: Final = 1_000
+activity_owners_counted_max: Final = 10_000  # by name, in a window
+activity_owners_told: Final = 20
+outbox_rows_a_read: Final = 64
 wire_frames_queued_max: Final = 20_000
 wire_frames_waiting_max: Final = 20_000
 wire_receives_a_turn_max: Final = 1_000
@@ -51,7 +55,9 @@ takeover_wait_ms: Final = 5_000  # ARCHITECTURE, Supervisor: start anew within 5
 
 # The gateway.
 admissions_per_call_max: Final = 3
+admission_rounds_max: Final = 5  # to bring what admission asks for
 reads_at_once_max: Final = 16  # of one composed call, so that one list does not crowd out everyone else's calls
+gateway_shares_kept_max: Final = 10_000  # agents whose use of the gateway is remembered, some 2 MB
 legacy_sessions_max: Final = 10_000
 legacy_sessions_per_agent_max: Final = 64  # security 2.23
 legacy_session_idle_ms: Final = 30 * 60_000
@@ -80,6 +86,11 @@ inspected_items_max: Final = 1_000
 owners_listed_max: Final = 5_000
 owner_rows_listed_max: Final = 1_000
 deliveries_peeked_max: Final = 100
+letters_listed_max: Final = 1_000
+inspection_deadline_ms: Final = 60_000  # a whole shard is looked through in steps
+records_traced_max: Final = 10_000
+import_abort_deadline_ms: Final = 1_000
+export_rounds_max: Final = 20  # of a scene that is changed while it is read
 events_per_page: Final = 500
 events_shown_max: Final = 1_000
 events_shown_default: Final = 20
@@ -95,6 +106,9 @@ journal_trimmed_a_group_max: Final = 64
 known_calls_kept_max: Final = 50_000  # ids in memory, some 5 MB at most
 message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
 disk_full_bytes_max: Final = 1024 * 1024  # free on a disk that did not take a whole write
+reserve_bytes: Final = 8 * 1024 * 1024  # common 8.5: of each shard, for the person on a full disk
+stored_report_bytes: Final = 256 * 1024  # by which what an agent has stored at a place may differ from what is told
+reserve_look_ms: Final = 1_000  # between two looks at whether a disk that was full has room again
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511
 rows_a_read: Final = 1_000  # of a walk over a whole table
@@ -112,6 +126,16 @@ rewrite_bytes_a_commit: Final = 8 * 1024 * 1024
 inspection_step_rows: Final = 2_000
 inspection_step_bytes: Final = 8 * 1024 * 1024
 
+archive_manifest_bytes_max: Final = 64 * 1024 * 1024
+archive_config_bytes_max: Final = 1024 * 1024
+archive_piece_bytes: Final = 1024 * 1024
+archive_members_max: Final = 1_000_000
+archive_at_ms_max: Final = 253_402_300_799_999  # the last year of four digits
+counter_max: Final = 1_000_000_000  # of incarnations and layouts in files that came from outside
+sequence_max: Final = 1 << 53
+doctor_free_bytes_wanted: Final = 1 << 30
+doctor_entries_max: Final = 20_000
+
 # Names and lists (common 1.7, 7.1, 7.3).
 identifier_characters_max: Final = 200
 name_characters_max: Final = 200
@@ -122,7 +146,25 @@ agents_per_workspace_max: Final = 200
 workspaces_max: Final = 200
 canvases_per_workspace_max: Final = 1_000
 path_characters_max: Final = 4_096
-grid_columns_default: Final = 2
+grid_columns_max: Final = 12
+saga_retry_ms: Final = 10_000  # what is not acknowledged is told again, after twice as long each time
+saga_retry_ms_max: Final = 600_000
+destroyed_at_once_max: Final = 16  # canvases of a workspace that are told to go and have not answered
+deletion_deadline_ms: Final = 120_000  # of a workspace with all that is in it
+
+# Authority (common 5, work-plan-tool).
+surface_rate_ms: Final = 3_600_000  # work-plan-tool, creation budget: 10 an hour
+approvals_pending_max: Final = 20  # common 5.1
+approval_pending_ms: Final = 24 * 3_600_000  # common 5.3
+approval_granted_ms: Final = 15 * 60_000  # common 5.2
+approval_denied_ms: Final = 24 * 3_600_000  # that a denial answers the same call
+approvals_kept_max: Final = 200  # decided ones, of one agent
+approvals_forgotten_a_call_max: Final = 8
+approval_arguments_bytes_max: Final = 256 * 1024  # a card shows them whole
+note_characters_max: Final = 2_000
+credentials_per_agent_max: Final = 50
+credential_use_noted_ms: Final = 3_600_000
+withheld_tools_max: Final = 200
 
 # Canvas (canvas.md).
 elements_per_call_max: Final = 500
@@ -159,7 +201,9 @@ changed_since_max: Final = 100
 # Mesh (mesh.md).
 task_instructions_bytes_max: Final = 32 * 1024
 task_envelope_bytes_max: Final = 64 * 1024
-open_threads_per_recipient_max: Final = 1_000
+open_threads_per_recipient_max: Final = 1_000  # mesh 3.4, by default
+open_threads_sender_divisor: Final = 2  # one sender has at most this part of them, so that others can send too
+triggers_per_minute_max: Final = 600  # mesh 3.4, by default
 chain_depth_max: Final = 8
 notification_listed_ms: Final = 24 * 3_600_000
 inbox_items_default: Final = 20
@@ -173,6 +217,19 @@ ended_threads_kept_max: Final = 1_000  # of a recipient: what a late close is to
 cleared_at_once_max: Final = 16
 full_mailbox_retry_seconds: Final = 30
 persona_characters_max: Final = 4_000
+
+# Plans (work-plan-tool.md).
+plan_steps_max: Final = 1_000
+plan_announced_max: Final = 50
+plan_step_characters_max: Final = 300  # of one announcement
+plan_note_characters_max: Final = 4_000
+plan_arguments_kept_bytes_max: Final = 1024  # of a step that is not run any more
+plan_collected_bytes_max: Final = 16 * 1024 * 1024  # arguments of all steps that may still be run
+plan_page_bytes_max: Final = 512 * 1024  # of a page that the person reads
+plan_arguments_shown_bytes_max: Final = 4 * 1024  # of one step in a list; by itself it is shown whole
+plans_kept_max: Final = 10  # of an agent; the oldest that ended go
+plans_removed_at_once_max: Final = 2
+plan_undo_wait_ms: Final = 5_000  # for the owners of what is closed
 
 # Processes.
 child_start_ms_max: Final = 15_000
@@ -205,11 +262,21 @@ assert (
     inbox_deliveries_bytes_max + inbox_notifications_bytes_max + inbox_open_threads_bytes_max
     <= result_bytes_max - 8 * 1024  # what surrounds the lists
 )
+assert request_body_bytes_max < plan_collected_bytes_max < envelope_bytes_max  # any one call can be collected
+# One character is at most six bytes of JSON, what stands around an announcement or a step some 100 and 600.
+assert (
+    plan_announced_max * (6 * plan_step_characters_max + 100) + 6 * plan_note_characters_max + page_items_max * 600
+    < result_bytes_max
+)
+assert plan_arguments_kept_bytes_max < plan_arguments_shown_bytes_max < plan_page_bytes_max
+assert plan_undo_wait_ms < call_deadline_ms_default
 assert stamp_valid_ms < call_deadline_ms_default
 assert 2 * stamp_valid_ms < authority_noted_ms  # no stamp from before is valid any more, with a grace for clocks
 assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms
+assert outbox_rows_a_read <= outbox_window_parcels
+assert activity_owners_told < activity_owners_counted_max
 assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
 assert store_check_ms_max < takeover_wait_ms
 assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
@@ -222,5 +289,6 @@ assert legacy_sessions_per_agent_max < legacy_sessions_max
 assert call_deadline_ms_default < scene_deadline_ms < person_answer_ms_max  # the gateway's answer always comes first
 assert follow_wait_ms <= inspection_wait_ms_max
 assert max(page_items_max, events_per_page, events_shown_max) <= inspected_items_max
+assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
 assert host_answer_ms_max < call_deadline_ms_default
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms

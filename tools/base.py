@@ -32,6 +32,7 @@ from bus.limits import (
 )
 from tools.fence import is_plain_name
 from tools.problems import PROBLEM, problem
+from tools.secrets import holds_own_token
 
 MARKER: Final = "[Local NEXUS app] "
 """Every description starts with it (common 1.4)."""
@@ -73,6 +74,8 @@ class Kind(StrEnum):
 class Scope(StrEnum):
     WORKSPACE = "workspace"
     APP = "app"
+    AGENT = "agent"
+    """The caller's own affairs, wherever it is pinned."""
 
 
 class Capability(StrEnum):
@@ -89,6 +92,7 @@ class Route(StrEnum):
     NAMED_AGENT = "named_agent"  # agent/-/<agentId>
     OWN_MAILBOX = "own_mailbox"
     DIRECTORY = "directory"
+    SETTINGS = "settings"
     COMPOSED = "composed"  # several owners, read as the caller by nexus/gateway/compose.py
 
 
@@ -147,6 +151,8 @@ def _must_be_finite(number: float) -> float:
 def _must_be_plain(text: str) -> str:
     if not is_plain_name(text):
         raise ValueError("must be one line without control or direction characters, and not blank")
+    if holds_own_token(text):
+        raise ValueError("must not hold a token of NEXUS")
     return text
 
 
@@ -196,6 +202,12 @@ class Tool:
     volatile: frozenset[str] = frozenset()
     """Arguments left out when two calls are compared (common 5.2)."""
     budgeted: bool = False
+    """Whether it creates a surface, which the creation budget counts (work-plan-tool)."""
+    passes_when_stopped: bool = False
+    """Whether it passes in every mode once the person has stopped the plan (common 4.3)."""
+    frees_space: bool = False
+    """Whether it passes although the agent has used up its share of the disk (common 8.5): it adds nothing to the
+    caller's share, and takes something from somebody's."""
     deadline_ms: int = call_deadline_ms_default
 
     @property

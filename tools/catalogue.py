@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tools import agent, canvas, workspace
+from tools import agent, canvas, plan, settings, tool, workspace
 from tools.base import Family, Tool
 
 _FAMILIES: Final[tuple[tuple[Tool, ...], ...]] = (
     canvas.TOOLS,
     agent.TOOLS,
     workspace.TOOLS,
+    settings.TOOLS,
+    plan.TOOLS,
+    tool.TOOLS,
 )
 
 _ORDER: Final = {family: place for place, family in enumerate(Family)}
@@ -20,7 +23,7 @@ _ORDER: Final = {family: place for place, family in enumerate(Family)}
 
 def ordered(*families: tuple[Tool, ...]) -> tuple[Tool, ...]:
     """All tools of `families` in the order of the list. Raises ValueError if two have the same name."""
-    tools = sorted((tool for family in families for tool in family), key=lambda tool: (_ORDER[tool.family], tool.name))
+    tools = sorted((one for family in families for one in family), key=lambda one: (_ORDER[one.family], one.name))
     names = [tool.name for tool in tools]
     if doubled := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"tools declared twice: {sorted(doubled)}")

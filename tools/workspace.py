@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from tools.base import Capability, Family, Identifier, Kind, Model, Route, Scope, ScopedInput, Tool, ToolInput
+from bus.limits import deletion_deadline_ms, grid_columns_max
+from tools.agent import Color
+from tools.base import (
+    Capability,
+    Family,
+    Identifier,
+    Integer,
+    Kind,
+    Model,
+    Name,
+    Route,
+    Scope,
+    ScopedInput,
+    Tool,
+    ToolInput,
+)
+from tools.problems import problem
 
 
 class WorkspaceName(Model):
@@ -64,6 +80,50 @@ class WorkspaceGetOutput(Model):
     workspace: WorkspaceDetail
 
 
+GridColumns = Annotated[Integer, Field(ge=1, le=grid_columns_max)]
+
+
+class WorkspaceCreateInput(ScopedInput):
+    name: Name = Field(description="No other workspace may have it, or one that looks like it.")
+    color: Color | None = Field(default=None, description="As #rrggbb in lower case; chosen when left out.")
+    gridColumns: GridColumns | None = Field(default=None, description="Of its pane grid; a setting when left out.")
+
+
+class WorkspaceCreateOutput(Model):
+    id: str
+    name: str
+
+
+class WorkspaceUpdateInput(ToolInput):
+    # Not a ScopedInput: here workspaceId is the target, which the directory compares with the scope (common 3.2).
+    workspaceId: Identifier = Field(description="Your own workspace; workspace_current tells its id.")
+    name: Name | None = Field(default=None, description="No other workspace may have it, or one that looks like it.")
+    color: Color | None = Field(default=None, description="As #rrggbb in lower case.")
+    gridColumns: GridColumns | None = Field(default=None, description="Of its pane grid.")
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> WorkspaceUpdateInput:
+        if self.name is None and self.color is None and self.gridColumns is None:
+            raise problem("must give at least one of name, color and gridColumns")
+        return self
+
+
+class WorkspaceUpdateOutput(Model):
+    id: str
+    name: str
+    updated: list[Literal["name", "color", "gridColumns"]]
+
+
+class WorkspaceDeleteInput(ToolInput):
+    # Not a ScopedInput: workspaceId is the target, and may be any workspace's.
+    workspaceId: Identifier = Field(description="The workspace to delete, by the id that workspace_list gives.")
+
+
+class WorkspaceDeleteOutput(Model):
+    id: str
+    name: str
+
+
 _READ_ONLY: Final = "None: it only reads."
 
 WORKSPACE_CURRENT: Final = Tool(
@@ -119,4 +179,67 @@ WORKSPACE_GET: Final = Tool(
     reversibility="Nothing to undo.",
 )
 
-TOOLS: Final[tuple[Tool, ...]] = (WORKSPACE_CURRENT, WORKSPACE_GET, WORKSPACE_LIST)
+WORKSPACE_CREATE: Final = Tool(
+    name="workspace_create",
+    family=Family.WORKSPACE,
+    kind=Kind.ALWAYS_ASK,
+    scope=Scope.WORKSPACE,
+    capability=Capability.MESH,
+    route=Route.DIRECTORY,
+    summary=(
+        "Make a new, empty workspace in the background. The person's active workspace stays, and so does your own "
+        "scope: you cannot read or act inside the new workspace. The person always decides first."
+    ),
+    input=WorkspaceCreateInput,
+    output=WorkspaceCreateOutput,
+    side_effects="Makes a workspace that the person sees in every list.",
+    reversibility="workspace_delete, or the person, deletes it again.",
+)
+
+WORKSPACE_UPDATE: Final = Tool(
+    name="workspace_update",
+    family=Family.WORKSPACE,
+    kind=Kind.ALWAYS_ASK,
+    scope=Scope.WORKSPACE,
+    capability=Capability.MESH,
+    route=Route.DIRECTORY,
+    summary=(
+        "Change the name, color or grid columns of your own workspace; what you leave out stays. Any other "
+        "workspaceId than your own is refused scope_mismatch. Its identity, creation time and room mode never change. "
+        "The person always decides first."
+    ),
+    input=WorkspaceUpdateInput,
+    output=WorkspaceUpdateOutput,
+    side_effects="Changes how the workspace is named and shown, for the person and for every agent.",
+    reversibility="Set the former values again.",
+)
+
+WORKSPACE_DELETE: Final = Tool(
+    name="workspace_delete",
+    family=Family.WORKSPACE,
+    kind=Kind.IRREVERSIBLE,
+    scope=Scope.WORKSPACE,
+    capability=Capability.MESH,
+    route=Route.DIRECTORY,
+    summary=(
+        "Delete a workspace with everything in it: sessions, layout, canvases and their history, its memories. Call it "
+        "only when the person asked for exactly this, never to tidy up, and never as a step of something else. Agents "
+        "pinned there, you too if it is your own, are then in no workspace until the person pins them anew. The last "
+        "workspace is refused last_workspace. The person always decides first."
+    ),
+    input=WorkspaceDeleteInput,
+    output=WorkspaceDeleteOutput,
+    side_effects="Destroys the workspace and all that is in it; agents pinned there lose their scope.",
+    reversibility="Nothing brings it back but a backup.",
+    frees_space=True,
+    deadline_ms=deletion_deadline_ms,
+)
+
+TOOLS: Final[tuple[Tool, ...]] = (
+    WORKSPACE_CREATE,
+    WORKSPACE_CURRENT,
+    WORKSPACE_DELETE,
+    WORKSPACE_GET,
+    WORKSPACE_LIST,
+    WORKSPACE_UPDATE,
+)

@@ -1,23 +1,33 @@
-"""Who proves to be this agent, and which of its calls go on.
+"""Who proves to be this agent, and what becomes of its calls (docs/decisions/0009-authority.md).
 
-The first use of any credential sets `ran`, and a new idempotency key is kept; every other authentication and admission
-has no effects, so the hot path never waits for the disk.
+An admission without anything to charge, record or consume has no effects, so the hot path never waits for the disk.
+One with effects commits them together with the call itself, as a `Dispatch`, and asks the gateway first for what it
+needs to know: the `call` (arguments and target), and a `look` at what its target would say when a card or a collected
+step is due.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
-from actors.agent.admission import Admission, AgentFacts, CallFacts, admit, matching_credential
-from actors.agent.keys import GivenKey, Use, use
-from actors.agent.state import DEFAULT_CREDENTIAL, HEAD_ROW, AgentState, Credential, Head, credential_row
+from pydantic import Field
+
+from actors.agent import keys
+from actors.agent.admission import CallFacts, Verdict, admit, matching_credential, outlook
+from actors.agent.keys import GivenKey, UsedKey
+from actors.agent.standing import standing
+from actors.agent.state import HEAD_ROW, AgentState, Credential, Head, credential_row
+from actors.agent.with_effects import Admitting, GivenCall, Look, asks, collects, dispatches
 from actors.credential import TokenHash
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.parsed import parsed
 from bus import address
-from bus.value import Record
+from bus.admitted import STAMP_DISPATCHED
+from bus.limits import credential_use_noted_ms
+from bus.value import Record, Value
 from tools.base import Model
 from tools.errors import NOT_FOUND, Refusal
+from tools.setting_catalogue import CALLS_PER_MINUTE, CONNECTIONS, Snapshot
 
 
 class Authenticate(Model):
@@ -28,10 +38,12 @@ class Admit(CallFacts):
     tokenHash: TokenHash
     idempotency: GivenKey | None = None
     """For a write that carries a key; the answer then names the call id to send it under."""
+    call: GivenCall | None = None
+    look: Look | None = None
 
 
-class TokenReplace(Model):
-    tokenHash: TokenHash
+class Outlooks(Model):
+    tools: Annotated[list[CallFacts], Field(max_length=1_000)]
 
 
 def authenticate(state: AgentState, body: Authenticate, context: Context) -> Decision:
@@ -44,61 +56,85 @@ def authenticate(state: AgentState, body: Authenticate, context: Context) -> Dec
         "workspaceId": head.workspaceId,
         "waiting": state.waiting,
     }
-    return Decision(reply, _first_use(head, context))
+    limits = _limits(context.settings)
+    if limits:
+        reply["limits"] = limits
+    return Decision(reply, _noted_use(state, head, credential, context))
 
 
 def admit_call(state: AgentState, body: Admit, context: Context) -> Decision:
+    """Answers {authenticated, waiting} with one of: refusal; stamp; needs and a stamp for a look; stamp and callId of a
+    dispatched call; answer, of a collected one; asLooked, when what the look said is the answer."""
     head, credential = _caller(state, body.tokenHash)
-    facts = None if head is None else AgentFacts(head.workspaceId, frozenset(head.capabilities))
-    admission = admit(facts, body)
-    key_use = _key_use(state, head, admission, body, context)
-    refusal = key_use if isinstance(key_use, Refusal) else admission.refusal
-    reply: Record = {
-        "authenticated": admission.authenticated,
-        "refusal": None if refusal is None else refusal.to_record(),
-        "stamp": None,
-        "waiting": state.waiting if admission.authenticated else 0,
-    }
-    if head is None:
-        return Decision(reply)
-    if admission.admitted and refusal is None:
-        reply["stamp"] = {
-            "agentId": context.address.id,
-            "workspaceId": head.workspaceId,
-            "credential": credential,
-            "version": head.version,
-            "issuedMs": context.now_ms,
-        }
-    if not isinstance(key_use, Use):
-        return Decision(reply, _first_use(head, context))
-    reply["callId"] = key_use.call_id
-    if isinstance(reply["stamp"], dict):
-        reply["stamp"]["keep"] = True  # the first answer, whatever it is
-    return Decision(reply, (*key_use.effects, *_first_use(head, context)))
+    if head is None or credential is None:
+        return Decision({"authenticated": False, "waiting": 0})
+    admission = admit(standing(state, head, context, is_budgeted=body.isBudgeted), body)
+    if admission.verdict is None:
+        refusal = None if admission.refusal is None else admission.refusal.to_record()
+        return _answered(state, head, credential, context, {"refusal": refusal})
+    admitting = Admitting(state, head, credential, body, body.call, body.look, context)
+    first_use: UsedKey | Refusal | None = None
+    if body.idempotency is not None and body.kind != "read":
+        first_use = keys.known(state.keys, head.workspaceId, body.tool, body.idempotency, context.now_ms)
+    if isinstance(first_use, Refusal):
+        return _answered(state, head, credential, context, {"refusal": first_use.to_record()})
+    if first_use is not None:
+        return _answered(state, head, credential, context, _repeated(admitting, first_use, admission.verdict))
+    reply, effects = _decided(admitting, admission.verdict, body.idempotency)
+    return _answered(state, head, credential, context, reply, effects)
 
 
-def _key_use(
-    state: AgentState, head: Head | None, admission: Admission, body: Admit, context: Context
-) -> Use | Refusal | None:
-    """Only an admitted write uses its key up: what is refused may be mended and sent again under it."""
-    if head is None or body.idempotency is None or not admission.admitted or body.kind == "read":
-        return None
-    return use(state.keys, head.workspaceId, body.tool, body.idempotency, context.now_ms)
-
-
-def token_replace(state: AgentState, body: TokenReplace, context: Context) -> Decision:
-    """The former token of the default credential stops working with this commit."""
+def outlooks(state: AgentState, body: Outlooks, context: Context) -> Decision:
+    """What tool_list tells of each tool (work-plan-tool, tool_*). The caller's own; without effects."""
     head = state.living()
-    if head is None:
+    if head is None or context.principal.agent_id != context.address.id:
         return Decision(NOT_FOUND)
-    narrowed = head.model_copy(update={"version": head.version + 1})
-    credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
-    effects = (
-        Put(HEAD_ROW, narrowed.model_dump()),
-        Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
-        Event("agent.credential_replaced", {"agentId": context.address.id, "credential": DEFAULT_CREDENTIAL}),
-    )
-    return Decision({"agentId": context.address.id, "name": head.name, "version": narrowed.version}, effects)
+    budgeted = standing(state, head, context, is_budgeted=True, counts_cards=True)
+    tools: list[Value] = []
+    for call in body.tools:
+        seen = outlook(budgeted, call)
+        is_held = call.capability is None or call.capability in head.capabilities
+        tools.append({"name": call.tool, "status": seen.status, "reason": seen.reason, "isHeld": is_held})
+    return Decision({"autonomyMode": head.mode, "tools": tools})
+
+
+def _decided(admitting: Admitting, verdict: Verdict, idempotency: GivenKey | None) -> tuple[Record, tuple[Effect, ...]]:
+    match verdict:
+        case Verdict.ASKS:
+            return asks(admitting, idempotency)
+        case Verdict.COLLECTED:
+            return collects(admitting, idempotency)
+        case Verdict.RUNS if admitting.has_effects:
+            return dispatches(admitting, idempotency)
+        case Verdict.RUNS:
+            stamp = admitting.stamp()
+            if idempotency is None:
+                return {"stamp": stamp}, ()
+            stamp["keep"] = True  # the first answer, whatever it is
+            effects = keys.kept(admitting.state.keys, admitting.key_digest(idempotency), idempotency, admitting.now_ms)
+            return {"stamp": stamp, "callId": idempotency.callId}, effects
+
+
+def _repeated(admitting: Admitting, first: UsedKey, verdict: Verdict) -> Record:
+    """A repeat under a key gets the first answer (common 8.2). Where it would not run now it must not run anew: then it
+    only joins."""
+    if first.answer is not None:
+        return {"answer": first.answer}
+    joins = first.isDispatched or verdict is not Verdict.RUNS or admitting.has_effects
+    flag = STAMP_DISPATCHED if joins else "keep"
+    return {"stamp": {**admitting.stamp(), flag: True}, "callId": first.callId}
+
+
+def _answered(
+    state: AgentState,
+    head: Head,
+    credential: str,
+    context: Context,
+    reply: Record,
+    effects: tuple[Effect, ...] = (),
+) -> Decision:
+    whole: Record = {"authenticated": True, "waiting": state.waiting, **reply}
+    return Decision(whole, (*effects, *_noted_use(state, head, credential, context)))
 
 
 def _caller(state: AgentState, token_hash: bytes) -> tuple[Head | None, str | None]:
@@ -109,24 +145,40 @@ def _caller(state: AgentState, token_hash: bytes) -> tuple[Head | None, str | No
     return (head, credential) if head is not None and credential is not None else (None, None)
 
 
-def _first_use(head: Head, context: Context) -> tuple[Effect, ...]:
-    if head.ran:
+def _noted_use(state: AgentState, head: Head, name: str, context: Context) -> tuple[Effect, ...]:
+    """The first use of any credential sets `ran`; when each was last used is noted once an hour."""
+    credential = state.credentials[name]
+    if credential.usedAt is not None and credential.usedAt + credential_use_noted_ms > context.now_ms:
         return ()
+    used = Credential(hash=credential.hash, createdAt=credential.createdAt, usedAt=context.now_ms)
+    noted = Put(credential_row(name), used.model_dump())
+    if head.ran:
+        return (noted,)
     ran = head.model_copy(update={"ran": True})
     agent_id = context.address.id
+    effects: tuple[Effect, ...] = (noted, Put(HEAD_ROW, ran.model_dump()))
+    if head.is_guest:
+        return effects
     return (
-        Put(HEAD_ROW, ran.model_dump()),
+        *effects,
         Send(address.mailbox(agent_id), "facts_changed", ran.mailbox_facts()),
         Event("agent.first_seen", {"agentId": agent_id}),
     )
+
+
+def _limits(settings: Snapshot) -> Record:
+    """Of the gateway, when the person has changed them (common 8.5)."""
+    limits = {"callsPerMinute": CALLS_PER_MINUTE, "connections": CONNECTIONS}
+    return {name: settings.of(limit) for name, limit in limits.items() if settings.of(limit) != limit.default}
 
 
 _GATEWAY: Final = frozenset({PrincipalKind.GATEWAY})
 
 VERBS: Final[VerbTable[AgentState]] = VerbTable(
     {
-        "authenticate": Verb(parsed(Authenticate, authenticate), _GATEWAY),
+        # It notes the use of a credential once an hour; without that no agent could even read on a full disk.
+        "authenticate": Verb(parsed(Authenticate, authenticate), _GATEWAY, writes_on_full_disk=True),
         "admit": Verb(parsed(Admit, admit_call), _GATEWAY),
-        "token_replace": Verb(parsed(TokenReplace, token_replace), frozenset({PrincipalKind.PERSON})),
+        "outlooks": Verb(parsed(Outlooks, outlooks), frozenset({PrincipalKind.AGENT})),
     }
 )

@@ -1,7 +1,8 @@
 """What an agent is: made and removed by the directory, read by its workspace, changed by itself.
 
 A new name belongs to the directory to grant: the call stays open as a `claim/<call id>` row until `name_claimed` or
-`name_refused` comes back. The change is all or nothing: persona and color wait with the name.
+`name_refused` comes back. The change is all or nothing: persona and color wait with the name. Where the agent acts is
+the directory's to say too (`scope_changed`), and what the person calls it (`renamed`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from actors.agent import approvals
 from actors.agent.state import (
     DEFAULT_CREDENTIAL,
     HEAD_ROW,
@@ -41,20 +43,21 @@ from bus.value import Record, Value
 from tools.agent import AgentGetInput, AgentUpdateSelfInput
 from tools.base import Model, Name
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
-from tools.fence import Fence
+from tools.fence import fenced
+from tools.setting_catalogue import SURFACES_PER_HOUR
 from tools.times import rfc3339
 
 _PALETTE: Final = ("#1971c2", "#2f9e44", "#e8590c", "#9c36b5", "#0c8599", "#e03131", "#f08c00", "#6741d9")
 
 _NAME_TAKEN: Final = invalid_arguments(
-    {"name": "another agent of the workspace has this name; choose one that differs in its letters"}
+    {"name": "another agent has this name or one that looks like it; choose one that differs clearly"}
 )
 
 
 class AgentCreated(Model):
     name: Name
     workspaceId: str
-    mode: Literal["auto"]
+    mode: Literal["auto", "approval", "plan", "plan_collect"]
     capabilities: list[Literal["mesh"]]
     tokenHash: TokenHash
 
@@ -66,6 +69,17 @@ class NameClaimed(Model):
 
 class NameRefused(Model):
     callId: str
+
+
+class ScopeChanged(Model):
+    agentId: str
+    workspaceId: str | None
+    inherits: bool
+
+
+class Renamed(Model):
+    agentId: str
+    name: Name
 
 
 class WaitingChanged(Model):
@@ -103,10 +117,14 @@ def agent_removed(state: AgentState, body: Nothing, context: Context) -> Decisio
     head = state.living()
     if head is None:
         return DONE
-    gone = head.model_copy(update={"removed": True, "version": head.version + 1})
-    facts = Send(address.mailbox(context.address.id), "facts_changed", gone.mailbox_facts(), before_reply=True)
-    credentials = (Delete(credential_row(name)) for name in sorted(state.credentials))
-    return Decision({}, (Put(HEAD_ROW, gone.model_dump()), *credentials, facts))
+    gone = head.model_copy(update={"removed": True})
+    effects: tuple[Effect, ...] = (
+        *head.changed(context.address.id, removed=True),
+        *(Delete(credential_row(name)) for name in sorted(state.credentials)),
+        *approvals.voided(state.approvals, None, context),
+        Send(address.mailbox(context.address.id), "facts_changed", gone.mailbox_facts(), before_reply=True),
+    )
+    return Decision({}, effects)
 
 
 def agent_get(state: AgentState, body: AgentGetInput, context: Context) -> Decision:
@@ -126,6 +144,8 @@ def agent_facts(state: AgentState, body: Nothing, context: Context) -> Decision:
     if head is None:
         return Decision(NOT_FOUND)
     facts: Record = {"agentId": context.address.id, **head.mailbox_facts()}
+    if context.principal.kind is PrincipalKind.PERSON or context.principal.agent_id == context.address.id:
+        facts["inherits"] = head.inherits
     if context.principal.kind is PrincipalKind.PERSON:
         facts |= {
             "kind": head.kind,
@@ -134,11 +154,33 @@ def agent_facts(state: AgentState, body: Nothing, context: Context) -> Decision:
             "createdAt": rfc3339(head.createdAt),
             "mode": head.mode,
             "capabilities": [*head.capabilities],
-            "credentials": [*sorted(state.credentials)],
+            "credentials": _credentials(state),
+            "withheld": [{"tool": tool, "by": by} for tool, by in sorted(state.withheld.items())],
+            "budget": _budget(state, context),
             "version": head.version,
             "waiting": state.waiting,
         }
     return Decision(facts)
+
+
+def _credentials(state: AgentState) -> list[Value]:
+    return [
+        {
+            "name": name,
+            "createdAt": rfc3339(credential.createdAt),
+            "lastUsedAt": None if credential.usedAt is None else rfc3339(credential.usedAt),
+        }
+        for name, credential in sorted(state.credentials.items())
+    ]
+
+
+def _budget(state: AgentState, context: Context) -> Record:
+    return {
+        "usedLifetime": state.budget.lifetime,
+        "lifetime": state.budget.lifetime_cap(context.settings),
+        "usedThisHour": len(state.budget.used_within_the_hour(context.now_ms)),
+        "perHour": context.settings.of(SURFACES_PER_HOUR),
+    }
 
 
 def agent_update_self(state: AgentState, body: AgentUpdateSelfInput, context: Context) -> Decision:
@@ -175,6 +217,34 @@ def name_refused(state: AgentState, body: NameRefused, context: Context) -> Deci
     return Decision({}, (Delete(claim_row(body.callId)), Answer(body.callId, refusal)))
 
 
+def scope_changed(state: AgentState, body: ScopeChanged, context: Context) -> Decision:
+    """Stamps of the former scope end with it: every host hears of the new authority (0009, Narrowing)."""
+    sending_owner(context, "app")
+    head = state.living()
+    if head is None:
+        return DONE
+    moved = head.model_copy(update={"workspaceId": body.workspaceId or "", "inherits": body.inherits})
+    if moved == head:
+        return DONE
+    agent_id = context.address.id
+    effects: tuple[Effect, ...] = (
+        *head.changed(agent_id, workspaceId=moved.workspaceId, inherits=moved.inherits),
+        # before_reply: what is sent to it from now on is decided by where it is now.
+        Send(address.mailbox(agent_id), "facts_changed", moved.mailbox_facts(), before_reply=True),
+    )
+    return Decision({}, effects)
+
+
+def renamed(state: AgentState, body: Renamed, context: Context) -> Decision:
+    """The directory has given it this name already."""
+    sending_owner(context, "app")
+    head = state.living()
+    if head is None or head.name == body.name:
+        return DONE
+    claim = Claim(name=body.name, persona=None, color=None)
+    return Decision({}, _changed(head, claim, context).effects)
+
+
 def waiting_changed(state: AgentState, body: WaitingChanged, context: Context) -> Decision:
     if sending_owner(context, "mailbox").id != context.address.id:
         raise ValueError("only an agent's own mailbox tells what waits for it")
@@ -209,11 +279,11 @@ def _visible(state: AgentState, context: Context) -> Head | None:
     head, principal = state.living(), context.principal
     if head is None or principal.kind is PrincipalKind.PERSON:
         return head
-    return head if principal.workspace_id == head.workspaceId else None
+    return head if head.workspaceId and principal.workspace_id == head.workspaceId else None
 
 
 def _identity(head: Head, agent_id: str) -> Record:
-    persona = None if not head.persona else Fence(source="agent persona", text=head.persona).model_dump()
+    persona = None if not head.persona else fenced("agent persona", head.persona)
     return {
         "agentId": agent_id,
         "name": head.name,
@@ -234,6 +304,8 @@ VERBS: Final[VerbTable[AgentState]] = VerbTable(
         "agent_removed": Verb(parsed(Nothing, agent_removed), _OWNER),
         "name_claimed": Verb(parsed(NameClaimed, name_claimed), _OWNER),
         "name_refused": Verb(parsed(NameRefused, name_refused), _OWNER),
+        "scope_changed": Verb(parsed(ScopeChanged, scope_changed), _OWNER),
+        "renamed": Verb(parsed(Renamed, renamed), _OWNER),
         "waiting_changed": Verb(parsed(WaitingChanged, waiting_changed), _OWNER),
         "agent_facts": Verb(parsed(Nothing, agent_facts), _READERS),
         "agent_get": Verb(parsed(AgentGetInput, agent_get), _READERS),

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from actors.decision import Delete, Put, RowEffect
 from bus.limits import answers_kept_ms, idempotency_keys_max
+from bus.value import Record
 from tools.base import Model
 from tools.errors import Code, Refusal
 
@@ -38,14 +38,10 @@ class UsedKey(Model):
     callId: str
     arguments: bytes
     at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """Under which id the call must be sent, and what using the key changes."""
-
-    call_id: str
-    effects: tuple[RowEffect, ...] = ()
+    isDispatched: bool = False
+    """Its call was committed with its admission, so repeats only join it (0009)."""
+    answer: dict[str, Any] | None = None
+    """What repeats are answered, when the call itself never runs: it was collected as a step."""
 
 
 _MISMATCH: Final = Refusal(
@@ -64,19 +60,40 @@ def digest_in(name: str) -> str:
     return name.partition("/")[2]
 
 
-def use(keys: Mapping[str, UsedKey], workspace_id: str, tool: str, given: GivenKey, now_ms: int) -> Use | Refusal:
-    """`keys` are the used ones by digest, oldest first."""
-    digest = digest_of(workspace_id, tool, given.key)
-    used = keys.get(digest)
-    if used is not None and not _is_over(used, now_ms):
-        return Use(used.callId) if used.arguments == given.arguments else _MISMATCH
-    effects: list[RowEffect] = [] if used is None else [Delete(_row(used, digest))]
+def known(
+    keys: Mapping[str, UsedKey], workspace_id: str, tool: str, given: GivenKey, now_ms: int
+) -> UsedKey | Refusal | None:
+    """The first use of the key, if there was one; the refusal when it was with other arguments."""
+    used = keys.get(digest_of(workspace_id, tool, given.key))
+    if used is None or _is_over(used, now_ms):
+        return None
+    return used if used.arguments == given.arguments else _MISMATCH
+
+
+def kept(
+    keys: Mapping[str, UsedKey],
+    digest: str,
+    given: GivenKey,
+    now_ms: int,
+    *,
+    is_dispatched: bool = False,
+    answer: Record | None = None,
+) -> tuple[RowEffect, ...]:
+    """The first use of a key, by digest; `keys` are the used ones, oldest first."""
+    former = keys.get(digest)
+    effects: list[RowEffect] = [] if former is None else [Delete(_row(former, digest))]
     surplus = len(keys) + 1 - idempotency_keys_max
     for other, old in islice(keys.items(), _FORGOTTEN_A_CALL_MAX):
         if other != digest and (_is_over(old, now_ms) or len(effects) < surplus):
             effects.append(Delete(_row(old, other)))
-    new = UsedKey(callId=given.callId, arguments=given.arguments, at=now_ms)
-    return Use(given.callId, (*effects, Put(_row(new, digest), new.model_dump())))
+    new = UsedKey(callId=given.callId, arguments=given.arguments, at=now_ms, isDispatched=is_dispatched, answer=answer)
+    return (*effects, Put(_row(new, digest), new.model_dump()))
+
+
+def forgotten(keys: Mapping[str, UsedKey], digest: str) -> tuple[RowEffect, ...]:
+    """The key may be used anew: its call was refused for now and changed nothing."""
+    used = keys.get(digest)
+    return () if used is None else (Delete(_row(used, digest)),)
 
 
 def _is_over(used: UsedKey, now_ms: int) -> bool:

@@ -1,13 +1,20 @@
-"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`."""
+"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`, `stored/<place>`;
+of its authority `withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`; and of its plans (plan_book.py).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from actors.agent.admission import GUEST_ID, Mode
+from actors.agent.approval import Approval
+from actors.agent.budget import Budget
 from actors.agent.keys import UsedKey, digest_in
 from actors.agent.plan_book import PlanBook
-from actors.decision import Put, RowEffect
+from actors.agent.stored_book import StoredBook
+from actors.decision import Effect, Put, RowEffect, TellHosts
+from bus.admitted import AUTHORITY_CHANGED
 from bus.value import Record
 from tools.base import Model
 
@@ -24,6 +31,14 @@ def claim_row(call_id: str) -> str:
     return f"claim/{call_id}"
 
 
+def withheld_row(tool: str) -> str:
+    return f"withheld/{tool}"
+
+
+def dispatched_row(call_id: str) -> str:
+    return f"dispatched/{call_id}"
+
+
 class Head(Model):
     """The row `head`: everything of the agent but its credentials."""
 
@@ -32,14 +47,17 @@ class Head(Model):
     kind: str
     color: str
     workspaceId: str
+    """Where its calls act; empty when nothing resolves."""
     createdAt: int
-    mode: Literal["auto"]
+    mode: Literal["auto", "approval", "plan", "plan_collect"]
     capabilities: list[Literal["mesh"]]
     ran: bool
     """Whether any credential was ever used (mesh 2.1)."""
     version: int
     """Of its authority: raised by whatever revokes or narrows, so that older stamps are known to be old."""
     removed: bool
+    inherits: bool = False
+    """Whether it follows the person's active workspace (common 3.1). The directory tells its workspace either way."""
 
     def mailbox_facts(self) -> Record:
         """What its mailbox decides deliveries by: the body of `facts_changed`."""
@@ -51,10 +69,28 @@ class Head(Model):
             "revoked": self.removed,
         }
 
+    @property
+    def autonomy(self) -> Mode:
+        return Mode(self.mode)
+
+    @property
+    def is_guest(self) -> bool:
+        return self.kind == GUEST_ID
+
+    def changed(self, agent_id: str, **changes: object) -> tuple[Effect, ...]:
+        """The row with `changes` and one version more, which every host hears of before anyone is answered (0009)."""
+        head = self.model_copy(update={**changes, "version": self.version + 1})
+        return (
+            Put(HEAD_ROW, head.model_dump()),
+            TellHosts(AUTHORITY_CHANGED, {"agentId": agent_id, "version": head.version}),
+        )
+
 
 class Credential(Model):
     hash: bytes
     createdAt: int
+    usedAt: int | None = None
+    """When it was last used, to the hour."""
 
 
 class Claim(Model):
@@ -63,6 +99,15 @@ class Claim(Model):
     name: str
     persona: str | None
     color: str | None
+
+
+class DispatchedCall(Model):
+    """The row of a call that was committed with its admission and is not settled yet (0009)."""
+
+    tool: str
+    at: int
+    approvalId: str | None = None
+    keyDigest: str | None = None
 
 
 @dataclass(slots=True)
@@ -75,7 +120,14 @@ class AgentState:
     claims: dict[str, Claim] = field(default_factory=dict)
     keys: dict[str, UsedKey] = field(default_factory=dict)
     """Used idempotency keys by digest, oldest first: their rows are named by time."""
+    withheld: dict[str, str] = field(default_factory=dict)
+    """Tool -> who took it away: `agent` (itself) or `person`."""
+    budget: Budget = field(default_factory=Budget)
+    approvals: dict[str, Approval] = field(default_factory=dict)
+    """By the part of their id after the agent's, oldest first."""
+    dispatched: dict[str, DispatchedCall] = field(default_factory=dict)
     plans: PlanBook = field(default_factory=PlanBook)
+    stored: StoredBook = field(default_factory=StoredBook)
 
     def living(self) -> Head | None:
         """The agent, unless it never was or was removed."""
@@ -98,10 +150,32 @@ def apply(state: AgentState, effect: RowEffect) -> None:
             state.claims.pop(call_id, None)
         case ("plan" | "step", _, _), _:
             state.plans.apply(effect)
+        case ("stored", _, _), _:
+            state.stored.apply(effect)
         case ("key", _, name), Put(_, value):
             state.keys[digest_in(name)] = UsedKey.model_validate(value)
         case ("key", _, name), _:
             state.keys.pop(digest_in(name), None)
+        case _:
+            _apply_authority(state, effect)
+
+
+def _apply_authority(state: AgentState, effect: RowEffect) -> None:
+    match effect.row.partition("/"), effect:
+        case ("withheld", _, tool), Put(_, str() as by):
+            state.withheld[tool] = by
+        case ("withheld", _, tool), _:
+            state.withheld.pop(tool, None)
+        case ("budget", _, _), Put(_, value):
+            state.budget = Budget.model_validate(value)
+        case ("approval", _, id_), Put(_, value):
+            state.approvals[id_] = Approval.model_validate(value)
+        case ("approval", _, id_), _:
+            state.approvals.pop(id_, None)
+        case ("dispatched", _, call_id), Put(_, value):
+            state.dispatched[call_id] = DispatchedCall.model_validate(value)
+        case ("dispatched", _, call_id), _:
+            state.dispatched.pop(call_id, None)
         case _:
             raise ValueError("an agent has no such row")
 
@@ -109,7 +183,7 @@ def apply(state: AgentState, effect: RowEffect) -> None:
 def problems(state: AgentState) -> list[str]:
     """What should hold of every agent and does not (actors/agent/__init__.py)."""
     found = []
-    if state.head is None and (state.credentials or state.claims):
+    if state.head is None and (state.credentials or state.claims or state.approvals or state.dispatched):
         found.append("there are rows without a head")
     if state.head is not None and state.head.removed and state.credentials:
         found.append("a removed agent still has a credential")
@@ -117,4 +191,7 @@ def problems(state: AgentState) -> list[str]:
         found.append("the waiting count is below zero")
     if any(len(credential.hash) != 32 for credential in state.credentials.values()):
         found.append("a credential holds something else than a hash")
-    return found
+    used = {call.approvalId for call in state.dispatched.values()}
+    if any((approval.state == "in_use") != (id_ in used) for id_, approval in state.approvals.items()):
+        found.append("an approval is in use by no call, or a call uses one that is not in use")
+    return [*found, *state.plans.problems()]

@@ -37,7 +37,7 @@ def create_canvas(state: CanvasState, message: Message, context: Context) -> Dec
     arguments = parsed(CanvasCreateInput, message)
     if isinstance(arguments, Refusal):
         return Decision(arguments)
-    if state.head is not None or state.arriving is not None:
+    if state.head is not None or state.arriving is not None or state.gone is not None:
         return Decision(ALREADY_THERE)
     founding = founding_by(context, arguments.title, arguments.reason, outcome.CREATED)
     scene = message.body.get("fromScene")

@@ -31,7 +31,7 @@ from tools.base import Identifier, Model, Name
 from tools.canvas.scene_parts import ELSEWHERE, encoded_bytes
 from tools.errors import Code, Refusal
 
-ALREADY_THERE: Final = Refusal(Code.WRONG_STATE, "This canvas exists already. Ask for a new one.")
+ALREADY_THERE: Final = Refusal(Code.WRONG_STATE, "This canvas exists already, or did. Ask for a new one.")
 _NO_IMPORT: Final = Refusal(Code.WRONG_STATE, "No such import is under way here. Begin again.")
 _OUT_OF_ORDER: Final = Refusal(Code.WRONG_STATE, "This is not the part that comes next. Begin again.")
 _INCOMPLETE: Final = Refusal(Code.WRONG_STATE, "Not every part of the scene has come. Send the rest first.")
@@ -67,7 +67,7 @@ def begin(state: CanvasState, message: Message, context: Context) -> Decision:
     arguments = parsed(ImportBegin, message)
     if isinstance(arguments, Refusal):
         return Decision(arguments)
-    if state.head is not None or state.arriving is not None:
+    if state.head is not None or state.arriving is not None or state.gone is not None:
         return Decision(ALREADY_THERE)
     refused = refusal_of_size(
         arguments.elements, arguments.elementBytes, arguments.fileBytes, encoded_bytes(message.body["rest"])

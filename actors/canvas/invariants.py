@@ -6,19 +6,28 @@ from collections.abc import Iterator
 
 from actors.canvas.element import FRAMES, problem_of
 from actors.canvas.geometry import POINT_BASED, points_of, text
-from actors.canvas.state import CanvasState
+from actors.canvas.state import CanvasState, Gone
 from actors.canvas.ties import SIDES, bound_list, can_be_tied_to, is_container, target_id
 from bus.value import Record
 
 
 def problems(state: CanvasState) -> list[str]:
     """Every invariant that does not hold, as a sentence with the element's id; empty for a sound canvas."""
+    if state.gone is not None:
+        return _of_gone(state, state.gone)
     if state.head is None:
         is_strange = (state.entries or state.roles) and state.arriving is None
         return ["there are rows without a head"] if is_strange else []
     if state.arriving is not None:
         return ["an import is not finished on a canvas that is there"]
     return [*_of_counts(state), *_of_order(state), *_of_elements(state), *_of_ties(state)]
+
+
+def _of_gone(state: CanvasState, gone: Gone) -> list[str]:
+    if state.head is not None or state.roles or state.arriving is not None:
+        return ["a canvas that was deleted is still there"]
+    is_rest = bool(state.entries or state.files or state.pieces or gone.history)
+    return ["something is left of a canvas that was cleared"] if gone.cleared and is_rest else []
 
 
 def _of_counts(state: CanvasState) -> Iterator[str]:

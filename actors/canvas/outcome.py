@@ -17,6 +17,7 @@ from bus.value import Record, Value
 CREATED: Final = "canvas.created"
 IMPORTED: Final = "canvas.imported"
 CHANGED: Final = "canvas.changed"
+DELETED: Final = "canvas.deleted"
 ROLE_GRANTED: Final = "canvas.role_granted"
 
 

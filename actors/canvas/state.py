@@ -2,8 +2,9 @@
 
 | row | holds |
 | --- | --- |
-| head | title, revision, counts, createdBy, times: all that listing needs (canvas 5) |
+| head | title, revision, counts, createdBy, times: all that listing needs (canvas 5); what each agent has written |
 | head/role/AGENT | that agent's role |
+| gone | all that is left of a canvas that was deleted: who, when, and until then what is still to be removed |
 | arriving, arriving/... | an import that is not finished: see arrival.py |
 | scene | what stands beside the elements in the file: appState, unknown top-level fields |
 | element/KEY | one element, with who changed it last, at which revision, and what its deletion took |
@@ -20,7 +21,7 @@ import hashlib
 import heapq
 import re
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -36,6 +37,7 @@ ELEMENT: Final = "element/"
 FILE: Final = "file/"
 PIECE: Final = "piece/"
 HISTORY: Final = "history/"
+GONE: Final = "gone"
 
 _RUN: Final = 2_000
 _SHED_AT_ONCE: Final = 2_000
@@ -53,6 +55,10 @@ class Head:
     created_by: str
     created_ms: int
     updated_ms: int
+    usage: Mapping[str, int] = field(default_factory=dict)
+    """Agent -> bytes that it has written here (usage.py)."""
+    others: bool = False
+    """Whether a write by somebody else than its creator was applied. Rows of older releases do not tell."""
 
     def to_record(self) -> Record:
         return {
@@ -63,6 +69,8 @@ class Head:
             "createdBy": self.created_by,
             "createdMs": self.created_ms,
             "updatedMs": self.updated_ms,
+            "usage": {**self.usage},
+            "others": self.others,
         }
 
     @classmethod
@@ -75,6 +83,8 @@ class Head:
             created_by=_text(record["createdBy"]),
             created_ms=_whole(record["createdMs"]),
             updated_ms=_whole(record["updatedMs"]),
+            usage={agent_id: _whole(size) for agent_id, size in _record(record.get("usage", {})).items()},
+            others=record.get("others") is True,
         )
 
 
@@ -113,12 +123,47 @@ class Entry:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The row `gone`."""
+
+    by: str
+    at_ms: int
+    revision: int
+    """The last one."""
+    history: int
+    """So many revisions are still to be removed, from the first on up to this one."""
+    cleared: bool = False
+    """Nothing but this row is left."""
+
+    def to_record(self) -> Record:
+        return {
+            "by": self.by,
+            "atMs": self.at_ms,
+            "revision": self.revision,
+            "history": self.history,
+            "cleared": self.cleared,
+        }
+
+    @classmethod
+    def from_record(cls, record: Record) -> Gone:
+        return cls(
+            by=_text(record["by"]),
+            at_ms=_whole(record["atMs"]),
+            revision=_whole(record["revision"]),
+            history=_whole(record["history"]),
+            cleared=record["cleared"] is True,
+        )
+
+
 @dataclass(slots=True)
 class CanvasState:
     """One canvas in memory, row by row; with the head only until something needs the scene."""
 
     head: Head | None = None
     """None: there is no such canvas."""
+    gone: Gone | None = None
+    """It was deleted. Then there is no head."""
     roles: dict[str, str] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)
     """By element id, deleted ones too."""
@@ -155,6 +200,9 @@ class CanvasState:
         row, value = effect.row, effect.value if isinstance(effect, Put) else None
         if row == HEAD:
             self.head = None if value is None else Head.from_record(_record(value))
+        elif row == GONE:
+            self.gone = None if value is None else Gone.from_record(_record(value))
+            self._order, self._order_is_stale = [], True  # nobody asks for the order any more
         elif row == SCENE:
             self.scene = {} if value is None else _record(value)
         elif row.startswith(ROLE):

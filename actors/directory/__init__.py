@@ -1,7 +1,8 @@
 """The directory, `app/-/directory`: the one owner of what must hold across workspaces and agents.
 
-Invariants: names of workspaces are unique, names of agents are unique within their workspace, every agent's workspace
-exists, and once there is a workspace exactly one is active.
+Invariants: names of workspaces are unique, names of agents are unique within their workspace and those of agents that
+inherit over all of them, every agent's workspace exists or it is nowhere, and once there is a workspace exactly one is
+active. A workspace that is being deleted counts as one that does not exist, but for its name.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from actors.decision import RowEffect, Rules, Verb
-from actors.directory import agents, workspaces
+from actors.directory import agents, deletion, scopes, workspaces
 from actors.directory.invariants import problems
 from actors.directory.state import DirectoryState, apply
 
@@ -36,5 +37,5 @@ class DirectoryRules(Rules[DirectoryState]):
         return problems(state)
 
 
-_TABLE: Final = workspaces.VERBS | agents.VERBS
+_TABLE: Final = workspaces.VERBS | deletion.VERBS | agents.VERBS | scopes.VERBS
 RULES: Final = DirectoryRules()

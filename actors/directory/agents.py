@@ -8,20 +8,21 @@ from pydantic import Field
 
 from actors.credential import TokenHash
 from actors.decision import Context, Decision, Delete, Event, PrincipalKind, Put, Send, Verb, VerbTable
-from actors.directory.state import DirectoryState, ListedAgent, agent_row
+from actors.directory.state import NOWHERE, DirectoryState, ListedAgent, agent_row
 from actors.parsed import parsed, sending_owner
 from bus import address
 from bus.limits import agents_per_workspace_max, page_items_max
 from bus.value import Record, Value
 from tools.base import Identifier, Model, Name
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
+from tools.names import name_keys
 
 
 class AgentAdd(Model):
     agentId: Identifier
     name: Name
     workspaceId: Identifier
-    mode: Literal["auto"]
+    mode: Literal["auto", "approval", "plan", "plan_collect"]
     capabilities: list[Literal["mesh"]]
     tokenHash: TokenHash
 
@@ -95,8 +96,7 @@ def claim_name(state: DirectoryState, body: ClaimName, context: Context) -> Deci
     """An agent's owner asks for a new name; the answer goes back to it as `name_claimed` or `name_refused`."""
     sender = sending_owner(context, "agent")
     agent = state.agents.get(sender.id)
-    holder = None if agent is None else state.agent_named(agent.workspaceId, body.name)
-    if agent is None or holder not in (None, sender.id):
+    if agent is None or name_refusal(state, agent, body.name, sender.id) is not None:
         return Decision({}, (Send(sender, "name_refused", {"callId": body.callId}),))
     renamed = agent.model_copy(update={"name": body.name})
     effects = (
@@ -107,24 +107,47 @@ def claim_name(state: DirectoryState, body: ClaimName, context: Context) -> Deci
 
 
 def _add_refusal(state: DirectoryState, body: AgentAdd) -> Refusal | None:
-    if body.workspaceId not in state.workspaces:
+    if state.living(body.workspaceId) is None:
         return NOT_FOUND
     if not address.is_id(body.agentId):
         return invalid_arguments({"agentId": "is not an id that an owner can have"})
     if body.agentId in state.agents:
         return Refusal(Code.WRONG_STATE, "An agent with this id exists already. Leave the id to the command.")
-    if state.agent_named(body.workspaceId, body.name) is not None:
-        problem = "another agent of the workspace has this name; choose one that differs in its letters"
-        return invalid_arguments({"name": problem})
-    if len(state.agents_of(body.workspaceId)) >= agents_per_workspace_max:
-        return Refusal(
-            Code.WRONG_STATE,
-            "The workspace has as many agents as it can hold. Remove one first.",
-            details={"limit": agents_per_workspace_max},
-        )
-    return None
+    new = ListedAgent(name=body.name, workspaceId=body.workspaceId, createdAt=0)
+    return name_refusal(state, new, body.name, body.agentId) or room_refusal(state, body.workspaceId, body.agentId)
 
 
+def name_refusal(state: DirectoryState, agent: ListedAgent, name: str, agent_id: str) -> Refusal | None:
+    """Why the agent, in its place, cannot have this name. Says nothing about who has it, which may be private."""
+    if not name_keys(name):
+        return _INVISIBLE
+    if agent.inherits:
+        return None if state.agent_named_anywhere(name, agent_id) is None else _TAKEN_SOMEWHERE
+    if agent.workspaceId == NOWHERE:
+        return None  # it is asked again when the agent is pinned
+    return None if state.agent_named(agent.workspaceId, name, agent_id) is None else _TAKEN
+
+
+def room_refusal(state: DirectoryState, workspace_id: str, agent_id: str) -> Refusal | None:
+    if state.has_room(workspace_id, agents_per_workspace_max, agent_id):
+        return None
+    return Refusal(
+        Code.WRONG_STATE,
+        "The workspace has as many agents as it can hold, those that inherit counted. Remove one first.",
+        details={"limit": agents_per_workspace_max},
+    )
+
+
+_INVISIBLE: Final = invalid_arguments({"name": "shows nothing; choose one with letters or digits"})
+_TAKEN: Final = invalid_arguments(
+    {"name": "another agent has this name or one that looks like it; choose one that differs clearly"}
+)
+_TAKEN_SOMEWHERE: Final = invalid_arguments(
+    {
+        "name": "an agent that inherits the active workspace needs a name that no agent of any workspace has, "
+        "nor one that looks like it; rename one of the two"
+    }
+)
 _PERSON: Final = frozenset({PrincipalKind.PERSON})
 
 VERBS: Final[VerbTable[DirectoryState]] = VerbTable(

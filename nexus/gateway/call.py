@@ -9,25 +9,26 @@ what an owner answers leaves only if it fits the tool's output model (common 1.6
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 import orjson
 from pydantic import ValidationError
 
-from bus import address
+from bus.admitted import STALE_STAMP, STAMP_DISPATCHED
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.envelope import Reply
-from bus.limits import admissions_per_call_max, call_deadline_ms_default, result_bytes_max
+from bus.limits import admissions_per_call_max, result_bytes_max
 from bus.value import Record
-from nexus.gateway.arguments import Arguments, canonical_hash, check_arguments
+from nexus.gateway.admitting import Admission, Admissions, ToolRequest, remaining_ms
+from nexus.gateway.arguments import Arguments, check_arguments
 from nexus.gateway.compose import Composer
-from nexus.gateway.identity import Identity, waiting_count
+from nexus.gateway.cursor import CursorSeal, opened_arguments, sealed_content
 from nexus.gateway.incident import incident
-from nexus.gateway.reading import STALE_STAMP, OwnerRefused, Reading
-from nexus.gateway.route import claimed_workspace, owner_of
+from nexus.gateway.reading import OwnerRefused, Reading
+from nexus.gateway.route import owner_of
 from tools.base import Route, Tool
 from tools.errors import Code, Refusal, unavailable
 
@@ -49,18 +50,6 @@ class UnknownTool(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolRequest:
-    """One tools/call of an authenticated caller. `started_ms` is when its HTTP request arrived."""
-
-    identity: Identity
-    name: str
-    arguments: Mapping[str, Any]
-    bad_arguments: Mapping[str, str]
-    started_ms: int
-    idempotency_key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What the client gets: `text` is the compact JSON of `content` (common 1.6)."""
 
@@ -70,24 +59,26 @@ class Answer:
     waiting: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Admission:
-    authenticated: bool
-    refusal: Record | None
-    stamp: Record | None
-    waiting: int
-    call_id: str | None
-    """The id to send the call under, when its idempotency key was used before (common 8.2)."""
-
-
 class Journey:
     """Carries tool calls. Holds nothing that changes; any number of calls may be under way."""
 
-    def __init__(self, caller: Caller, clock: Clock, tools: Mapping[str, Tool], composer: Composer) -> None:
+    def __init__(
+        self,
+        caller: Caller,
+        clock: Clock,
+        tools: Mapping[str, Tool],
+        composer: Composer,
+        seal: CursorSeal,
+        card_appeared: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`card_appeared` hears of each new approval that waits for the person; it must be quick and not raise."""
         self._caller = caller
         self._clock = clock
         self._tools = tools
         self._composer = composer
+        self._seal = seal
+        self._admissions = Admissions(caller, clock)
+        self._card_appeared = card_appeared
 
     async def call(self, request: ToolRequest) -> Answer:
         """The answer, whatever it is. Raises UnknownTool."""
@@ -100,21 +91,20 @@ class Journey:
         # A stamp is stale when the person has narrowed the agent meanwhile, which does not happen over and over.
         for _ in range(admissions_per_call_max):
             try:
-                admission = await self._admit(request, tool, arguments, call_id)
+                admission = await self._admissions.admit(request, tool, arguments, call_id)
             except DeadlinePassed:  # nothing has reached the tool's owner
                 return refused(unavailable(), waiting)
             waiting = admission.waiting
             if not admission.authenticated:
                 return refused(_UNIDENTIFIED, waiting)
-            if isinstance(arguments, Refusal):
-                return refused(arguments, waiting)
-            if admission.stamp is None:
-                return self._refused_by_owner(tool, admission.refusal, waiting)
+            if admission.stamp is None or not isinstance(arguments, Arguments):
+                return self._without_a_call(tool, arguments, admission)
             call_id = admission.call_id or call_id
             try:
                 reply = await self._ask(request, tool, arguments, admission.stamp, call_id)
             except DeadlinePassed as passed:
-                nothing_happened = tool.is_read or not passed.was_sent
+                # What was dispatched is on its way whether anybody waits for it or not.
+                nothing_happened = not admission.is_dispatched and (tool.is_read or not passed.was_sent)
                 return refused(unavailable() if nothing_happened else _OUTCOME_UNKNOWN, waiting)
             if reply.error is None:
                 return self._checked(tool, reply.ok, waiting)
@@ -122,74 +112,53 @@ class Journey:
                 return self._refused_by_owner(tool, reply.error, waiting)
         return refused(unavailable("Your permissions are being changed. Try again in a moment."), waiting)
 
+    def _without_a_call(self, tool: Tool, arguments: Arguments | Refusal, admission: Admission) -> Answer:
+        """Refused, waiting for the person, collected, or certain to fail."""
+        if admission.is_new_card:
+            self._card_appeared()
+        if admission.answer is not None:
+            return Answer(admission.answer, orjson.dumps(admission.answer).decode(), False, admission.waiting)
+        if admission.looked is not None:
+            looked = admission.looked
+            if looked.error is None:
+                return self._checked(tool, looked.ok, admission.waiting)
+            return self._refused_by_owner(tool, looked.error, admission.waiting)
+        refusal = admission.refusal or {}
+        # The agent owner knows that arguments are bad, the gateway which. Only who calls is judged before them.
+        if isinstance(arguments, Refusal) and refusal.get("code") != Code.UNIDENTIFIED_CALLER.value:
+            return refused(arguments, admission.waiting)
+        return self._refused_by_owner(tool, refusal, admission.waiting)
+
     async def _refuse_unknown(self, request: ToolRequest) -> Answer:
-        """The agent owner is told, so that such calls count as the caller's too; its answer changes nothing."""
-        body = self._admit_body(request, request.name, "unknown_tool")
         try:
-            await self._ask_admission(request, body, self._remaining_ms(request, None))
+            await self._admissions.note_unknown(request)
         except DeadlinePassed:
             return refused(unavailable(), request.identity.waiting)
         raise UnknownTool
 
-    async def _admit(
-        self, request: ToolRequest, tool: Tool, arguments: Arguments | Refusal, call_id: str
-    ) -> _Admission:
-        """One pure decision of the caller's agent owner (common 4.1). Raises DeadlinePassed."""
-        is_valid = isinstance(arguments, Arguments)
-        body = self._admit_body(request, tool.name, "valid" if is_valid else "invalid")
-        body["capability"] = None if tool.capability is None else tool.capability.value
-        body["kind"] = tool.kind.value
-        body["scope"] = tool.scope.value
-        if isinstance(arguments, Arguments):
-            workspace_id = claimed_workspace(tool, arguments.record)
-            if workspace_id is not None:
-                body["workspaceId"] = workspace_id
-            if request.idempotency_key is not None and not tool.is_read:
-                body["idempotency"] = {
-                    "key": request.idempotency_key,
-                    "arguments": canonical_hash(arguments.record),
-                    "callId": call_id,
-                }
-        return await self._ask_admission(request, body, self._remaining_ms(request, tool))
-
-    def _admit_body(self, request: ToolRequest, tool: str, arguments: str) -> Record:
-        return {"tokenHash": request.identity.credential.token_hash, "tool": tool, "arguments": arguments}
-
-    async def _ask_admission(self, request: ToolRequest, body: Record, within_ms: int) -> _Admission:
-        # A new id each time: under the call's own id the host would repeat the first admission's answer.
-        to, call_id = address.agent(request.identity.agent_id), self._clock.new_id()
-        reply = await self._caller.call(to, "admit", body, call_id=call_id, within_ms=within_ms)
-        if reply.ok is None:
-            return _Admission(True, reply.error, None, request.identity.waiting, None)
-        refusal, stamp, sent_as = (reply.ok.get(name) for name in ("refusal", "stamp", "callId"))
-        return _Admission(
-            authenticated=reply.ok.get("authenticated") is True,
-            refusal=refusal if isinstance(refusal, dict) else None,
-            stamp=stamp if isinstance(stamp, dict) and refusal is None else None,
-            waiting=waiting_count(reply.ok.get("waiting")),
-            call_id=sent_as if isinstance(sent_as, str) else None,
-        )
-
     async def _ask(self, request: ToolRequest, tool: Tool, arguments: Arguments, stamp: Record, call_id: str) -> Reply:
         """The owner's reply, or for a composed tool one of the same form. Raises DeadlinePassed."""
-        within_ms = self._remaining_ms(request, tool)
+        bound_to = str(stamp.get("agentId")), str(stamp.get("workspaceId"))
+        record = opened_arguments(self._seal, tool, arguments.record, *bound_to)
+        if isinstance(record, Refusal):
+            return Reply(call_id, None, record.to_record())
+        reply = await self._reply(request, tool, record, stamp, call_id)
+        if reply.ok is None:
+            return reply
+        return replace(reply, ok=sealed_content(self._seal, tool, arguments.record, reply.ok, *bound_to))
+
+    async def _reply(self, request: ToolRequest, tool: Tool, record: Record, stamp: Record, call_id: str) -> Reply:
+        within_ms = remaining_ms(request, tool, self._clock)
         if tool.route is Route.COMPOSED:
             reading = Reading(self._caller, self._clock, stamp, self._clock.now_ms() + within_ms)
             try:
-                return Reply(call_id, await self._composer.compose(tool, reading, arguments.record), None)
+                return Reply(call_id, await self._composer.compose(tool, reading, record), None)
             except OwnerRefused as refused_by_owner:
                 return Reply(call_id, None, refused_by_owner.error)
-        to = owner_of(tool, arguments.record, stamp, call_id)
-        return await self._caller.call(
-            to, tool.name, arguments.record, call_id=call_id, within_ms=within_ms, stamp=stamp
-        )
-
-    def _remaining_ms(self, request: ToolRequest, tool: Tool | None) -> int:
-        deadline_ms = call_deadline_ms_default if tool is None else tool.deadline_ms
-        remaining = request.started_ms + deadline_ms - self._clock.now_ms()
-        if remaining <= 0:
-            raise DeadlinePassed(was_sent=False)
-        return remaining
+        to = owner_of(tool, record, stamp, call_id)
+        # A dispatched call is with its owner already, from the agent's owner: this one only waits for the answer.
+        body = {} if stamp.get(STAMP_DISPATCHED) is True else record
+        return await self._caller.call(to, tool.name, body, call_id=call_id, within_ms=within_ms, stamp=stamp)
 
     def _checked(self, tool: Tool, content: Record | None, waiting: int) -> Answer:
         """A success leaves only in the form that the tool declares and within the bound on results."""

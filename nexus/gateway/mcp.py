@@ -21,7 +21,8 @@ from bus.clock import Clock
 from bus.limits import identifier_characters_max
 from nexus import __version__
 from nexus.gateway import resources
-from nexus.gateway.call import Answer, Journey, ToolRequest, UnknownTool, refused
+from nexus.gateway.admitting import ToolRequest
+from nexus.gateway.call import Answer, Journey, UnknownTool, refused
 from nexus.gateway.identity import Identity
 from nexus.gateway.incident import incident
 from nexus.gateway.listing import listed_tool

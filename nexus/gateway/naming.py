@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bus.value import Value
 from tools.errors import Code, Refusal
-from tools.names import name_key
+from tools.names import folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,7 @@ def resolve(kind: str, typed: str, among: Sequence[Named]) -> Named | Refusal:
     for one in among:
         if one.id == typed:
             return one
-    matches = [one for one in among if one.name == typed] or [
-        one for one in among if name_key(one.name) == name_key(typed)
-    ]
+    matches = [one for one in among if one.name == typed] or [one for one in among if folded(one.name) == folded(typed)]
     match matches:
         case [single]:
             return single

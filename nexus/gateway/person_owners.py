@@ -47,6 +47,8 @@ class Directory:
     workspaces: Sequence[Record]
     agents: Sequence[Record]
     active_workspace_id: str
+    deleting: Sequence[Record] = ()
+    """Workspaces that are being deleted: none of `workspaces`, but their names are not free yet."""
 
     def workspace(self, typed: str) -> Named:
         """The workspace of that id or name. Raises VerbRefused."""
@@ -55,6 +57,10 @@ class Directory:
     def workspace_name(self, workspace_id: str) -> str:
         """Its name, for showing; empty when there is no such workspace."""
         return next((text(one, "name") for one in self.workspaces if one.get("workspaceId") == workspace_id), "")
+
+    def agent_name(self, agent_id: str) -> str:
+        """Its name, for showing; empty when there is no such agent (any more)."""
+        return next((text(one, "name") for one in self.agents if one.get("agentId") == agent_id), "")
 
     def agents_named(self, inside: str | None) -> list[Named]:
         """Every agent, or those pinned to the workspace with id `inside`."""
@@ -90,14 +96,14 @@ class Owners:
     async def read(self, to: Address, verb: str, body: Record, *, within_ms: int = call_deadline_ms_default) -> Record:
         return await self.ask(to, verb, body, within_ms=within_ms, reads=True)
 
-    async def read_each(self, wanted: Sequence[Address], verb: str) -> list[Record | None]:
+    async def read_each(self, wanted: Sequence[Address], verb: str, body: Record | None = None) -> list[Record | None]:
         """The answers of many owners in order; None for one that is gone meanwhile. Raises VerbRefused otherwise."""
         gate = asyncio.Semaphore(person_reads_at_once_max)
 
         async def one(to: Address) -> Record | None:
             async with gate:
                 try:
-                    return await self.read(to, verb, {})
+                    return await self.read(to, verb, {} if body is None else body)
                 except VerbRefused as refused:
                     if refused.error.get("code") == Code.NOT_FOUND.value:
                         return None
@@ -109,7 +115,10 @@ class Owners:
         listed = await self.read(DIRECTORY, "directory_list", {})
         active = listed.get("activeWorkspaceId")
         return Directory(
-            records(listed, "workspaces"), records(listed, "agents"), active if isinstance(active, str) else ""
+            records(listed, "workspaces"),
+            records(listed, "agents"),
+            active if isinstance(active, str) else "",
+            records(listed, "deleting"),
         )
 
     async def canvases(self, workspace_id: str) -> list[Record]:
@@ -128,8 +137,15 @@ class Owners:
             after = text(page[-1], "canvasId")
 
     async def canvases_within(self, workspaces: Sequence[str]) -> AsyncIterator[Record]:
+        """A workspace that was deleted since it was listed has none."""
         for workspace_id in workspaces:
-            for one in await self.canvases(workspace_id):
+            try:
+                found = await self.canvases(workspace_id)
+            except VerbRefused as refused:
+                if refused.error.get("code") != Code.NOT_FOUND.value:
+                    raise
+                continue
+            for one in found:
                 yield one
 
     async def canvas(self, typed: str, workspace: str | None) -> Record:
@@ -165,7 +181,7 @@ def checked_arguments(model: type[Arguments], raw: Record) -> Arguments:
 def must_be_applied(answer: Record) -> None:
     """A canvas owner says no by outcome, not by error (common 6.1); to the person both are refusals."""
     if answer.get("outcome", "applied") != "applied":
-        message = text(answer, "message") or "The canvas did not take it."
+        message = text(answer, "message") or "The canvas was changed meanwhile, so nothing was done. Look at it again."
         raise VerbRefused({"code": text(answer, "code") or Code.WRONG_STATE.value, "message": message})
 
 

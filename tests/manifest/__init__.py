@@ -23,12 +23,6 @@ PARTLY_BUILT: Final[Mapping[str, str]] = {
 
 CODES_NOT_BUILT: Final[frozenset[str]] = frozenset(
     {
-        "capability_disabled",
-        "blocked_by_autonomy",
-        "approval_required",
-        "approval_denied",
-        "plan_stopped",
-        "budget_exhausted",
         "role_required",
         "lease_required",
         "lease_held",
@@ -42,7 +36,6 @@ CODES_NOT_BUILT: Final[frozenset[str]] = frozenset(
         "version_conflict",
         "knowledge_disabled",
         "cloud_managed",
-        "last_workspace",
     }
 )
 """Refusal codes that nothing can answer yet."""

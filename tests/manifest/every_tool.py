@@ -56,29 +56,21 @@ RULES = {
 
 NOT_BUILT = frozenset(
     {
-        "common 4.3",
-        "common 4.6",
         "common 4.7",
-        "common 5.1",
-        "common 5.3",
-        "common 5.4",
-        "common 5.5",
         "common 5.6",
-        "common 7.2",
-        "common 8.5",
     }
 )
 
 PARTLY_BUILT = {
-    "common 3.5": "approvals and collected steps do not exist yet; keys are held",
-    "common 5.2": "what is volatile is declared; nothing compares calls yet",
+    "common 7.2": "there is no shared memory yet, which refuses instead",
+    "common 3.5": "collected steps do not exist yet; keys and approvals are held",
+    "common 4.3": "browser_release_control does not exist yet",
+    "common 5.3": "only canvases and workspaces are approved yet, no files, elements or programs",
+    "common 5.4": "the chain of agents that led to a call comes with the mesh",
+    "common 8.5": "artifacts do not exist yet; too many canvases of one workspace are not refused",
     "common 1.3": "no family can come and go yet; a credential cannot be narrowed to families",
     "common 2.1": "one credential an agent; a call admitted just before a revocation may still act for up to 5 s",
-    "common 2.3": "no guest token",
-    "common 2.4": "no console login; no sessions or runs to refuse",
-    "common 3.1": "agents cannot inherit the active workspace",
-    "common 4.1": "withheld tools, plans, autonomy and budget come with their issues",
-    "common 4.2": "mode auto only; nothing irreversible is served",
+    "common 2.4": "no console login; sessions and runs do not exist yet, their marks are refused",
     "common 4.4": "no plan_collect mode; schemas admit the form",
     "common 8.3": "no effects on the world yet; an unknown outcome is said",
 }

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from actors import agent, directory, mailbox, workspace
-from actors.decision import Answer, Event, Principal, Rules, Send
+from actors import agent, canvas, directory, mailbox, workspace
+from actors.decision import Answer, Dispatch, Event, Principal, PrincipalKind, Rules, Send
 from bus.address import DIRECTORY, Address
 from bus.clock import ManualClock
 from bus.value import Record, Value
@@ -25,6 +25,7 @@ RULES: Mapping[str, Rules[Any]] = {
     "workspace": workspace.RULES,
     "agent": agent.RULES,
     "mailbox": mailbox.RULES,
+    "canvas": canvas.RULES,
 }
 
 
@@ -32,7 +33,7 @@ RULES: Mapping[str, Rules[Any]] = {
 class Parcel:
     message_id: str
     sender: Address
-    send: Send
+    send: Send | Dispatch
 
 
 class Exchange:
@@ -44,6 +45,8 @@ class Exchange:
         self.streams: dict[tuple[Address, Address], deque[Parcel]] = {}
         self.answers: dict[str, Record | Refusal] = {}
         self.events: list[Event] = []
+        self.settles: dict[str, Address] = {}
+        """Open calls that were dispatched, and by whom."""
 
     def bench(self, address: Address) -> OwnerBench[Any]:
         if address not in self.benches:
@@ -85,8 +88,30 @@ class Exchange:
         if not repeat:
             self.streams[stream].popleft()
         target = self.bench(parcel.send.to)
-        target.send(parcel.send.verb, parcel.send.body, bench.owner(parcel.sender), parcel.message_id)
+        if isinstance(parcel.send, Dispatch):
+            self._decide_admitted(target, parcel.sender, parcel.send)
+        else:
+            target.send(parcel.send.verb, parcel.send.body, bench.owner(parcel.sender), parcel.message_id)
         self._collect(target)
+
+    def _decide_admitted(self, target: OwnerBench[Any], sender: Address, call: Dispatch) -> None:
+        """As a host does (actors/execute.py): the agent's own call, which is settled with its sender."""
+        caller = Principal(
+            PrincipalKind.AGENT,
+            agent_id=str(call.stamp["agentId"]),
+            workspace_id=str(call.stamp["workspaceId"]),
+            credential=str(call.stamp["credential"]),
+        )
+        reply = target.send(call.tool, call.arguments, caller, call.call_id)
+        if reply is None:
+            self.settles[call.call_id] = sender
+            return
+        self.answers[call.call_id] = reply
+        self._settle_with(target, sender, call.call_id, reply)
+
+    def _settle_with(self, source: OwnerBench[Any], sender: Address, call_id: str, reply: Record | Refusal) -> None:
+        came: Record = {"error": reply.to_record()} if isinstance(reply, Refusal) else {"ok": reply}
+        source.sent.append(Send(sender, "settled", {"callId": call_id, **came}, before_reply=True))
 
     def settle(self) -> None:
         """Deliver until nothing is on its way. Fails the test if messages cause messages without end."""
@@ -98,13 +123,18 @@ class Exchange:
         raise AssertionError("the exchange does not become quiet")
 
     def _collect(self, source: OwnerBench[Any]) -> None:
-        for send in source.sent:
-            parcel = Parcel(self.clock.new_id(), source.address, send)
-            self.streams.setdefault((source.address, send.to), deque()).append(parcel)
         for answer in source.answers:
             self._answer(answer)
+            if answer.call_id in self.settles:
+                self._settle_with(source, self.settles.pop(answer.call_id), answer.call_id, answer.reply)
+        leaving: list[Send | Dispatch] = [*source.sent, *source.dispatched]
+        for send in leaving:
+            parcel = Parcel(self.clock.new_id(), source.address, send)
+            self.streams.setdefault((source.address, send.to), deque()).append(parcel)
         self.events.extend(source.events)
         source.sent.clear()
+        source.dispatched.clear()
+        source.told.clear()
         source.answers.clear()
         source.events.clear()
 

@@ -26,8 +26,9 @@ def test_canvas_list_is_described_as_the_contract_has_it() -> None:
 
 def test_the_first_slice_is_served() -> None:
     assert sorted(tool.name for tool in TOOLS) == [
-        "canvas_create", "canvas_create_elements", "canvas_delete_elements", "canvas_get_state", "canvas_list",
-        "canvas_move_elements", "canvas_query_region", "canvas_restore_elements", "canvas_update_elements",
+        "canvas_create", "canvas_create_elements", "canvas_delete", "canvas_delete_elements", "canvas_get_state",
+        "canvas_list", "canvas_move_elements", "canvas_query_region", "canvas_restore_elements",
+        "canvas_update_elements",
     ]  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def test_every_write_requires_canvas_revision_and_reason(tool: Tool) -> None:
     required = input_schema(tool)["required"]
     assert isinstance(required, list)
     assert {"canvasId", "expectedRevision", "reason"} <= set(required)
-    assert tool.kind is Kind.WRITE
+    assert tool.kind is (Kind.IRREVERSIBLE if tool.name == "canvas_delete" else Kind.WRITE)
     assert tool.volatile == {"expectedRevision", "rebase", "reason", "approvalId"}
 
 

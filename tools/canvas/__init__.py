@@ -41,6 +41,7 @@ def _tool(
     reversibility: str = "nothing to undo",
     *,
     budgeted: bool = False,
+    frees_space: bool = False,
 ) -> Tool:
     return Tool(
         name=name,
@@ -56,6 +57,7 @@ def _tool(
         reversibility=reversibility,
         volatile=shape.volatile,
         budgeted=budgeted,
+        frees_space=frees_space,
     )
 
 
@@ -138,7 +140,18 @@ TOOLS: Final[tuple[Tool, ...]] = (
         " owner; others see it only when the person grants them a role. Elements that cannot be kept are listed in"
         " leftOut.",
         "Makes a canvas that counts against the creation budget.",
-        "The person, or its owner, can delete it for good.",
+        "canvas_delete deletes it for good, and so can the person.",
         budgeted=True,
+    ),
+    _tool(
+        "canvas_delete",
+        _Shape(Kind.IRREVERSIBLE, Route.CANVAS, _VOLATILE),
+        (inputs.CanvasDeleteInput, outputs.WriteOutcome),
+        "Delete a canvas with its whole history, for good and for everybody. Your role must be owner, and the person"
+        " always decides first. To take elements off a canvas, use canvas_delete_elements: that can be undone."
+        + _OUTCOMES,
+        "Destroys the canvas, its files and its history.",
+        "Nothing brings it back but a backup.",
+        frees_space=True,
     ),
 )

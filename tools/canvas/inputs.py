@@ -211,6 +211,10 @@ class CanvasRestoreElementsInput(CanvasElementIdsInput):
     pass
 
 
+class CanvasDeleteInput(CanvasWrite):
+    pass
+
+
 class CanvasCreateInput(ScopedInput):
     title: Name
     reason: Reason

@@ -49,7 +49,7 @@ def test_a_wrong_token_and_an_unknown_agent_answer_alike(home: Home, agent_id: s
 
 def test_a_wrong_token_admits_nothing_and_has_no_effects(home: Home) -> None:
     decision = home.bench(address.agent("a1")).decide("admit", _admit(tokenHash=OTHER_HASH), GATEWAY)
-    assert decision.reply == {"authenticated": False, "refusal": None, "stamp": None, "waiting": 0}
+    assert decision.reply == {"authenticated": False, "waiting": 0}
     assert decision.effects == ()
 
 
@@ -62,12 +62,12 @@ def test_an_admitted_call_gets_a_stamp_with_the_authority_version(home: Home) ->
         "version": 1,
         "issuedMs": home.clock.now_ms(),
     }
-    assert reply == {"authenticated": True, "refusal": None, "stamp": stamp, "waiting": 0}
+    assert reply == {"authenticated": True, "stamp": stamp, "waiting": 0}
 
 
 def test_a_refused_call_gets_no_stamp(home: Home) -> None:
     reply = home.ok(address.agent("a1"), "admit", _admit(workspaceId="w2"), GATEWAY)
-    assert (reply["stamp"], reply["authenticated"]) == (None, True)
+    assert (reply.get("stamp"), reply["authenticated"]) == (None, True)
     assert isinstance(reply["refusal"], dict)
     assert reply["refusal"]["code"] == Code.SCOPE_MISMATCH.value
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from actors.agent import keys
-from actors.agent.keys import GivenKey, Use, UsedKey, use
-from actors.decision import Delete, Put
+from actors.agent.keys import GivenKey, UsedKey, digest_of, forgotten, kept, known
+from actors.decision import Delete, Put, RowEffect
 from bus.limits import answers_kept_ms
 from tools.errors import Code, Refusal
 
@@ -23,30 +23,33 @@ class Keys:
     def __init__(self) -> None:
         self.used: dict[str, UsedKey] = {}
 
-    def use(self, key: GivenKey, now_ms: int = NOW, tool: str = "t", workspace: str = "w") -> Use | Refusal:
-        answer = use(self.used, workspace, tool, key, now_ms)
-        for effect in answer.effects if isinstance(answer, Use) else ():
+    def use(self, key: GivenKey, now_ms: int = NOW, tool: str = "t", workspace: str = "w") -> str | Refusal:
+        """The call id that the call goes out under."""
+        first = known(self.used, workspace, tool, key, now_ms)
+        if isinstance(first, Refusal):
+            return first
+        if first is not None:
+            return first.callId
+        self.apply(kept(self.used, digest_of(workspace, tool, key.key), key, now_ms))
+        return key.callId
+
+    def apply(self, effects: tuple[RowEffect, ...]) -> None:
+        for effect in effects:
             digest = keys.digest_in(effect.row.removeprefix("key/"))
             if isinstance(effect, Put):
                 self.used[digest] = UsedKey.model_validate(effect.value)
             else:
                 assert isinstance(effect, Delete)
                 del self.used[digest]
-        return answer
-
-
-def call_of(answer: Use | Refusal) -> str:
-    assert isinstance(answer, Use)
-    return answer.call_id
 
 
 def test_a_repeat_is_sent_under_the_call_id_of_the_first_use_and_changes_nothing() -> None:
     """common 8.2"""
     agent = Keys()
-    assert call_of(agent.use(given())) == "call-1"
-    again = agent.use(given(call="call-2"), NOW + 5)
-    assert isinstance(again, Use)
-    assert (again.call_id, again.effects) == ("call-1", ())
+    assert agent.use(given()) == "call-1"
+    before = dict(agent.used)
+    assert agent.use(given(call="call-2"), NOW + 5) == "call-1"
+    assert agent.used == before
 
 
 def test_other_arguments_under_the_same_key_are_refused() -> None:
@@ -63,15 +66,15 @@ def test_a_key_belongs_to_its_tool_and_workspace() -> None:
     """common 3.5, 8.2"""
     agent = Keys()
     agent.use(given())
-    assert call_of(agent.use(given(call="call-2"), tool="other")) == "call-2"
-    assert call_of(agent.use(given(call="call-3"), workspace="other")) == "call-3"
+    assert agent.use(given(call="call-2"), tool="other") == "call-2"
+    assert agent.use(given(call="call-3"), workspace="other") == "call-3"
 
 
 def test_a_key_is_forgotten_with_its_answer_and_may_then_stand_for_a_new_call() -> None:
     agent = Keys()
     agent.use(given())
     later = NOW + answers_kept_ms + 1
-    assert call_of(agent.use(given(call="call-2"), later)) == "call-2"
+    assert agent.use(given(call="call-2"), later) == "call-2"
     assert len(agent.used) == 1
 
 
@@ -93,3 +96,11 @@ def test_more_keys_than_are_kept_drop_the_oldest(monkeypatch: pytest.MonkeyPatch
     for number in range(9):
         agent.use(given(f"k{number}", call=f"call-{number}"), NOW + number)
     assert [used.callId for used in agent.used.values()] == [f"call-{number}" for number in range(4, 9)]
+
+
+def test_a_key_whose_call_was_refused_for_now_may_be_used_anew() -> None:
+    """common 8.2"""
+    agent = Keys()
+    agent.use(given())
+    agent.apply(forgotten(agent.used, digest_of("w", "t", "k")))
+    assert agent.use(given(call="call-2")) == "call-2"

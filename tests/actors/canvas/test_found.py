@@ -17,7 +17,7 @@ from tests.support.source import syntax_of
 from tools.canvas.outputs import CanvasCreateOutput
 from tools.errors import NOT_FOUND, Code
 
-_OWN = ("actors.canvas", "actors.decision")
+_OWN = ("actors.canvas", "actors.decision", "actors.parsed")
 
 
 def test_creating_a_canvas_grants_its_creator_owner_and_tells_the_workspace_before_the_reply() -> None:

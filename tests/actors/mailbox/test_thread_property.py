@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from actors.decision import Send
 from actors.mailbox.thread import ENDS
 from bus import address
 from bus.address import DIRECTORY
@@ -88,7 +89,8 @@ class Threads(RuleBasedStateMachine):
         if not streams:
             return
         stream = streams[choice % len(streams)]
-        is_offer = self.home.streams[stream][0].send.verb == "task_offered"
+        send = self.home.streams[stream][0].send
+        is_offer = isinstance(send, Send) and send.verb == "task_offered"
         self.home.step(stream, repeat=repeat and is_offer)
 
     @rule(milliseconds=st.sampled_from([1, 1_000]))

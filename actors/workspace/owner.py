@@ -1,21 +1,30 @@
-"""A workspace's owner: its name and look, and the index of its canvases with who has which role on them.
-
-Rows: `head` and `canvas/<id>`. The canvas itself is the authority on its roles; this index is what lists are made
-from, kept by messages of the canvas owners. Nothing here limits canvases: by the time the index hears of one it exists.
-"""
+"""What a workspace's owner is told and what it shows, and its table of verbs. How it ends is in destruction.py."""
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import Field
 
-from actors.decision import Context, Decision, Principal, PrincipalKind, Put, RowEffect, Rules, Verb, VerbTable
+from actors.decision import (
+    Context,
+    Decision,
+    Delete,
+    Effect,
+    Principal,
+    PrincipalKind,
+    Put,
+    RowEffect,
+    Rules,
+    Verb,
+    VerbTable,
+)
 from actors.parsed import DONE, parsed, sending_owner
-from bus.limits import grid_columns_default, page_items_max
+from actors.workspace import destruction
+from actors.workspace.state import HEAD_ROW, Head, IndexedCanvas, WorkspaceState, apply, canvas_row, problems
+from bus.limits import page_items_max
 from bus.value import Value
 from tools.base import Identifier, Model, Name
 from tools.errors import NOT_FOUND, Code, Refusal
@@ -25,33 +34,20 @@ from tools.workspace import WorkspaceGetInput
 _PALETTE: Final = ("#1971c2", "#2f9e44", "#e8590c", "#9c36b5", "#0c8599", "#e03131")
 
 
-class Head(Model):
-    name: str
-    color: str
-    gridColumns: int
-    roomMode: Literal["local"]
-    roots: list[str]
-    createdAt: int
-
-
-class IndexedCanvas(Model):
-    title: str
-    roles: dict[str, str]
-    """Agent id -> role."""
-
-
-@dataclass(slots=True)
-class WorkspaceState:
-    head: Head | None = None
-    canvases: dict[str, IndexedCanvas] = field(default_factory=dict)
-    canvas_ids: list[str] = field(default_factory=list)
-    """The keys of `canvases`, sorted."""
-
-
 class WorkspaceCreated(Model):
     name: Name
     root: str | None = None
     createdAt: int
+    color: str | None = None
+    gridColumns: int
+
+
+class WorkspaceChanged(Model):
+    """What is absent stays."""
+
+    name: Name | None = None
+    color: str | None = None
+    gridColumns: int | None = None
 
 
 class CanvasIndexed(Model):
@@ -60,38 +56,62 @@ class CanvasIndexed(Model):
     roles: dict[str, str]
 
 
+class CanvasGone(Model):
+    canvasId: Identifier
+
+
 class ReadableCanvases(Model):
     after: str | None = None
     limit: int = Field(ge=1, le=page_items_max)
 
 
 def workspace_created(state: WorkspaceState, body: WorkspaceCreated, context: Context) -> Decision:
-    if state.head is not None:
+    sending_owner(context, "app")
+    if state.head is not None or state.is_gone:
         return DONE
     head = Head(
         name=body.name,
-        color=_PALETTE[context.number("color") % len(_PALETTE)],
-        gridColumns=grid_columns_default,
+        color=body.color or _PALETTE[context.number("color") % len(_PALETTE)],
+        gridColumns=body.gridColumns,
         roomMode="local",
         roots=[] if body.root is None else [body.root],
         createdAt=body.createdAt,
     )
-    return Decision({}, (Put("head", head.model_dump()),))
+    return Decision({}, (Put(HEAD_ROW, head.model_dump()),))
+
+
+def workspace_changed(state: WorkspaceState, body: WorkspaceChanged, context: Context) -> Decision:
+    sending_owner(context, "app")
+    head = state.living()
+    if head is None:
+        return DONE
+    changed = head.model_copy(update=body.model_dump(exclude_none=True))
+    return DONE if changed == head else Decision({}, (Put(HEAD_ROW, changed.model_dump()),))
 
 
 def canvas_indexed(state: WorkspaceState, body: CanvasIndexed, context: Context) -> Decision:
-    sender = sending_owner(context, "canvas")
-    if (sender.workspace, sender.id) != (context.address.id, body.canvasId):
-        raise ValueError("a canvas indexes itself, in its own workspace")
+    _must_be_of_itself(context, body.canvasId)
     row = IndexedCanvas(title=body.title, roles=body.roles)
-    if state.canvases.get(body.canvasId) == row:
+    late = destruction.of_late_comer(state, body.canvasId, context)
+    if state.is_gone or state.canvases.get(body.canvasId) == row:
+        return Decision({}, tuple(late))
+    effects: list[Effect] = [Put(canvas_row(body.canvasId), row.model_dump()), *late]
+    return Decision({}, tuple(effects))
+
+
+def canvas_gone(state: WorkspaceState, body: CanvasGone, context: Context) -> Decision:
+    """It was deleted by itself. While the workspace is destroyed that is as good as its answer."""
+    _must_be_of_itself(context, body.canvasId)
+    if body.canvasId not in state.canvases:
         return DONE
-    return Decision({}, (Put(f"canvas/{body.canvasId}", row.model_dump()),))
+    if state.deleting is not None:
+        return destruction.one_less(state, body.canvasId, context)
+    return Decision({}, (Delete(canvas_row(body.canvasId)),))
 
 
 def readable_canvases(state: WorkspaceState, body: ReadableCanvases, context: Context) -> Decision:
     """One page of the canvases on which the caller has a role; the person has every right on each."""
-    if not _may_look(context):
+    if state.deleting is not None or state.is_gone or not _may_look(context):
         return Decision(NOT_FOUND)
     found: list[Value] = []
     last_id: str | None = None
@@ -114,7 +134,7 @@ def workspace_get(state: WorkspaceState, body: WorkspaceGetInput, context: Conte
     if body.workspaceId != context.address.id:
         message = "You can read only the workspace that you are pinned to. Call workspace_current for its id."
         return Decision(Refusal(Code.SCOPE_MISMATCH, message))
-    head = state.head
+    head = state.living()
     if head is None or not _may_look(context):
         return Decision(NOT_FOUND)
     detail: dict[str, Value] = {
@@ -126,6 +146,12 @@ def workspace_get(state: WorkspaceState, body: WorkspaceGetInput, context: Conte
         "createdAt": rfc3339(head.createdAt),
     }
     return Decision({"workspace": detail})
+
+
+def _must_be_of_itself(context: Context, canvas_id: str) -> None:
+    sender = sending_owner(context, "canvas")
+    if (sender.workspace, sender.id) != (context.address.id, canvas_id):
+        raise ValueError("a canvas tells of itself, in its own workspace")
 
 
 def _may_look(context: Context) -> bool:
@@ -152,28 +178,20 @@ class WorkspaceRules(Rules[WorkspaceState]):
         return WorkspaceState()
 
     def apply(self, state: WorkspaceState, effect: RowEffect) -> None:
-        match effect.row.partition("/"), effect:
-            case ("head", _, _), Put(_, value):
-                state.head = Head.model_validate(value)
-            case ("canvas", _, canvas_id), Put(_, value):
-                if canvas_id not in state.canvases:
-                    insort(state.canvas_ids, canvas_id)
-                state.canvases[canvas_id] = IndexedCanvas.model_validate(value)
-            case _:
-                raise ValueError("a workspace has no such row")
+        apply(state, effect)
 
     def problems(self, state: WorkspaceState) -> list[str]:
-        if state.head is None and state.canvases:
-            return ["there are canvases without a workspace"]
-        return [] if sorted(state.canvases) == state.canvas_ids else ["the index of canvases is out of order"]
+        return problems(state)
 
 
 _OWNER: Final = frozenset({PrincipalKind.OWNER})
 _READERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})
-_TABLE: Final[VerbTable[WorkspaceState]] = VerbTable(
+_TABLE: Final = destruction.VERBS | VerbTable(
     {
         "workspace_created": Verb(parsed(WorkspaceCreated, workspace_created), _OWNER),
+        "workspace_changed": Verb(parsed(WorkspaceChanged, workspace_changed), _OWNER),
         "canvas_indexed": Verb(parsed(CanvasIndexed, canvas_indexed), _OWNER),
+        "canvas_gone": Verb(parsed(CanvasGone, canvas_gone), _OWNER),
         "readable_canvases": Verb(parsed(ReadableCanvases, readable_canvases), _READERS),
         "workspace_get": Verb(parsed(WorkspaceGetInput, workspace_get), _READERS),
     }

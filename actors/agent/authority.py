@@ -1,0 +1,305 @@
+"""What the person decides about one agent: mode, capabilities, tools, credentials, budget, guest (common 2, 4).
+
+Invariants: whatever changes raises the authority version, and every shard host has heard of it before the person is
+answered, so nothing goes on under the former authority; a tool that an agent gave up comes back only by the person.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from actors.agent import approvals, plan_run
+from actors.agent.admission import GUEST_ID, Mode
+from actors.agent.approval import State
+from actors.agent.budget import BUDGET_ROW, Budget
+from actors.agent.state import (
+    DEFAULT_CREDENTIAL,
+    AgentState,
+    Credential,
+    Head,
+    credential_row,
+    withheld_row,
+)
+from actors.credential import TokenHash
+from actors.decision import (
+    Context,
+    Decision,
+    Delete,
+    Effect,
+    Event,
+    PrincipalKind,
+    Put,
+    Send,
+    TellHosts,
+    Verb,
+    VerbTable,
+)
+from actors.parsed import Nothing, parsed
+from bus import address
+from bus.admitted import AUTHORITY_CHANGED
+from bus.limits import credentials_per_agent_max, identifier_characters_max, withheld_tools_max
+from bus.value import Record
+from tools.base import Model, Name
+from tools.catalogue import BY_NAME
+from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
+from tools.tool import ToolSetEnabledInput
+
+SWITCH: Final = "tool_set_enabled"
+
+ToolName = Annotated[str, Field(min_length=1, max_length=identifier_characters_max)]
+
+
+class SetMode(Model):
+    mode: Literal["auto", "approval", "plan", "plan_collect"]
+
+
+class SetCapability(Model):
+    capability: Literal["mesh"]
+    held: bool
+
+
+class SetWithheld(Model):
+    tool: ToolName
+    withheld: bool
+
+
+class SetBudget(Model):
+    lifetime: int | None = Field(default=None, ge=0, le=1_000_000)
+    reset: bool = False
+
+
+class CredentialAdd(Model):
+    name: Name
+    tokenHash: TokenHash
+
+
+class CredentialRevoke(Model):
+    name: Name
+
+
+class TokenReplace(Model):
+    tokenHash: TokenHash
+
+
+def set_mode(state: AgentState, body: SetMode, context: Context) -> Decision:
+    head = state.living()
+    if head is None or head.is_guest:
+        return Decision(NOT_FOUND)
+    effects: tuple[Effect, ...] = ()
+    if head.mode != body.mode:
+        event = Event("agent.mode_changed", {"agentId": context.address.id, "mode": body.mode, "former": head.mode})
+        effects = (*head.changed(context.address.id, mode=Mode(body.mode).value), event)
+    return _done(head, context, effects)
+
+
+def set_capability(state: AgentState, body: SetCapability, context: Context) -> Decision:
+    head = state.living()
+    if head is None or head.is_guest:
+        return Decision(NOT_FOUND)
+    if (body.capability in head.capabilities) == body.held:
+        return _done(head, context)
+    others = [held for held in head.capabilities if held != body.capability]
+    capabilities = [*others, body.capability] if body.held else others
+    facts = head.model_copy(update={"capabilities": capabilities}).mailbox_facts()
+    data: Record = {"agentId": context.address.id, "capability": body.capability, "held": body.held}
+    effects = (
+        *head.changed(context.address.id, capabilities=capabilities),
+        Send(address.mailbox(context.address.id), "facts_changed", facts, before_reply=True),
+        Event("agent.capability_changed", data),
+    )
+    return _done(head, context, effects)
+
+
+def set_withheld(state: AgentState, body: SetWithheld, context: Context) -> Decision:
+    """The person takes a tool away or gives it back, whoever took it away."""
+    head = state.living()
+    if head is None or head.is_guest:
+        return Decision(NOT_FOUND)
+    if (body.tool in state.withheld) == body.withheld:
+        return _done(head, context)
+    if body.withheld:
+        return _done(head, context, _withheld(state, head, body.tool, "person", context))
+    effects = (
+        Delete(withheld_row(body.tool)),
+        *head.changed(context.address.id),
+        Event("agent.tool_restored", {"agentId": context.address.id, "tool": body.tool}),
+    )
+    return _done(head, context, effects)
+
+
+def tool_set_enabled(state: AgentState, body: ToolSetEnabledInput, context: Context) -> Decision:
+    """The agent narrows itself (work-plan-tool, tool_set_enabled)."""
+    head = state.living()
+    if head is None or context.principal.agent_id != context.address.id:
+        return Decision(NOT_FOUND)
+    if body.enabled:
+        problem = "must be false or absent: you can only give a tool up. Ask the person to give one back"
+        return Decision(invalid_arguments({"enabled": problem}))
+    if body.tool not in BY_NAME:
+        return Decision(invalid_arguments({"tool": "no tool has this name; tools/list names them all"}))
+    changed = body.tool not in state.withheld
+    effects = _withheld(state, head, body.tool, "agent", context) if changed else ()
+    return Decision({"tool": body.tool, "enabled": False, "changed": changed}, effects)
+
+
+def set_budget(state: AgentState, body: SetBudget, context: Context) -> Decision:
+    head = state.living()
+    if head is None or head.is_guest:
+        return Decision(NOT_FOUND)
+    budget = Budget(cap=state.budget.cap) if body.reset else state.budget
+    if body.lifetime is not None:
+        budget = budget.model_copy(update={"cap": body.lifetime})
+    if budget == state.budget:
+        return _done(head, context)
+    event = Event("agent.budget_changed", {"agentId": context.address.id})
+    return _done(head, context, (Put(BUDGET_ROW, budget.model_dump()), event))
+
+
+def credential_add(state: AgentState, body: CredentialAdd, context: Context) -> Decision:
+    head = state.living()
+    if head is None or head.is_guest:
+        return Decision(NOT_FOUND)
+    if body.name in state.credentials:
+        return Decision(
+            invalid_arguments({"name": "this agent has a credential of this name; revoke it, or choose another"})
+        )
+    if len(state.credentials) >= credentials_per_agent_max:
+        return Decision(
+            Refusal(
+                Code.WRONG_STATE,
+                "The agent has as many credentials as it may have. Revoke one first.",
+                details={"limit": credentials_per_agent_max},
+            )
+        )
+    credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
+    effects = (
+        Put(credential_row(body.name), credential.model_dump()),
+        Event("agent.credential_added", {"agentId": context.address.id, "credential": body.name}),
+    )
+    return Decision({"agentId": context.address.id, "name": head.name, "credential": body.name}, effects)
+
+
+def credential_revoke(state: AgentState, body: CredentialRevoke, context: Context) -> Decision:
+    """It stops with this commit, and so does what it asked for (common 2.1)."""
+    head = state.living()
+    if head is None or body.name not in state.credentials:
+        return Decision(NOT_FOUND)
+    effects = (
+        Delete(credential_row(body.name)),
+        *_voided(state, body.name, context),
+        *head.changed(context.address.id),
+        Event("agent.credential_revoked", {"agentId": context.address.id, "credential": body.name}),
+    )
+    return Decision({"agentId": context.address.id, "name": head.name, "credential": body.name}, effects)
+
+
+def token_replace(state: AgentState, body: TokenReplace, context: Context) -> Decision:
+    """The former token of the default credential stops working with this commit."""
+    head = state.living()
+    if head is None:
+        return Decision(NOT_FOUND)
+    credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
+    effects = (
+        Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
+        *_voided(state, DEFAULT_CREDENTIAL, context),
+        *head.changed(context.address.id),
+        Event("agent.credential_replaced", {"agentId": context.address.id, "credential": DEFAULT_CREDENTIAL}),
+    )
+    return Decision({"agentId": context.address.id, "name": head.name, "version": head.version + 1}, effects)
+
+
+def authority_tell(state: AgentState, body: Nothing, context: Context) -> Decision:
+    """Answered when every host honours nothing older than the present authority. The person's verbs ask this after a
+    change that came by way of the directory, whose own answer waits for the agent's owner but not for the hosts."""
+    if state.head is None:
+        return Decision(NOT_FOUND)
+    told: Record = {"agentId": context.address.id, "version": state.head.version}
+    return Decision(told, (TellHosts(AUTHORITY_CHANGED, told),))
+
+
+def guest_on(state: AgentState, body: TokenReplace, context: Context) -> Decision:
+    """The unidentified caller may read from now on, with this token alone (common 2.3)."""
+    if context.address.id != GUEST_ID:
+        return Decision(NOT_FOUND)
+    credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
+    head = state.head or _guest(context)
+    effects = (
+        Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
+        *head.changed(GUEST_ID),
+        Event("agent.credential_added", {"agentId": GUEST_ID, "credential": DEFAULT_CREDENTIAL}),
+    )
+    return Decision({"agentId": GUEST_ID, "isOn": True}, effects)
+
+
+def guest_off(state: AgentState, body: Nothing, context: Context) -> Decision:
+    if context.address.id != GUEST_ID:
+        return Decision(NOT_FOUND)
+    if state.head is None or not state.credentials:
+        return Decision({"agentId": GUEST_ID, "isOn": False})
+    effects = (
+        *(Delete(credential_row(name)) for name in sorted(state.credentials)),
+        *state.head.changed(GUEST_ID),
+        Event("agent.credential_revoked", {"agentId": GUEST_ID, "credential": DEFAULT_CREDENTIAL}),
+    )
+    return Decision({"agentId": GUEST_ID, "isOn": False}, effects)
+
+
+def _withheld(state: AgentState, head: Head, tool: str, by: str, context: Context) -> tuple[Effect, ...]:
+    assert len(state.withheld) < withheld_tools_max, "there are not so many tools"
+    return (
+        Put(withheld_row(tool), by),
+        *head.changed(context.address.id),
+        Event("agent.tool_withheld", {"agentId": context.address.id, "tool": tool, "by": by}),
+    )
+
+
+def _voided(state: AgentState, credential: str, context: Context) -> tuple[Effect, ...]:
+    """What the credential asked for ends, and with it a run that waits for one of its cards."""
+    effects = [*approvals.voided(state.approvals, credential, context)]
+    for approval in state.approvals.values():
+        if approval.step is not None and approval.credential == credential and approval.state is State.PENDING:
+            plan_id, number, code = approval.step.planId, approval.step.number, Code.UNIDENTIFIED_CALLER
+            effects += plan_run.step_denied(state, plan_id, number, context, code)
+    return tuple(effects)
+
+
+def _done(head: Head, context: Context, effects: tuple[Effect, ...] = ()) -> Decision:
+    reply: Record = {"agentId": context.address.id, "name": head.name, "changed": bool(effects)}
+    return Decision(reply, effects)
+
+
+def _guest(context: Context) -> Head:
+    return Head(
+        name="Guest",
+        persona=None,
+        kind=GUEST_ID,
+        color="#868e96",
+        workspaceId="",
+        createdAt=context.now_ms,
+        mode="auto",
+        capabilities=[],
+        ran=False,
+        version=0,
+        removed=False,
+    )
+
+
+_PERSON: Final = frozenset({PrincipalKind.PERSON})
+
+VERBS: Final[VerbTable[AgentState]] = VerbTable(
+    {
+        "agent_set_mode": Verb(parsed(SetMode, set_mode), _PERSON),
+        "agent_set_capability": Verb(parsed(SetCapability, set_capability), _PERSON),
+        "agent_set_withheld": Verb(parsed(SetWithheld, set_withheld), _PERSON),
+        "agent_set_budget": Verb(parsed(SetBudget, set_budget), _PERSON),
+        "credential_add": Verb(parsed(CredentialAdd, credential_add), _PERSON),
+        "credential_revoke": Verb(parsed(CredentialRevoke, credential_revoke), _PERSON),
+        "token_replace": Verb(parsed(TokenReplace, token_replace), _PERSON),
+        "authority_tell": Verb(parsed(Nothing, authority_tell), _PERSON),
+        "guest_on": Verb(parsed(TokenReplace, guest_on), _PERSON),
+        "guest_off": Verb(parsed(Nothing, guest_off), _PERSON),
+        SWITCH: Verb(parsed(ToolSetEnabledInput, tool_set_enabled), frozenset({PrincipalKind.AGENT})),
+    }
+)

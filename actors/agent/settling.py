@@ -1,0 +1,81 @@
+"""What came of a dispatched call: its approval, its key and its step of a plan are completed in one commit (0009)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.agent import approvals, keys, plan_run
+from actors.agent.approval import Happening
+from actors.agent.plan_steps import Settlement
+from actors.agent.state import AgentState, DispatchedCall, dispatched_row
+from actors.decision import Context, Decision, Delete, Effect, PrincipalKind, Verb, VerbTable
+from actors.parsed import DONE, parsed
+from bus.admitted import CALL_ADMITTED, SETTLED
+from tools.base import Model
+from tools.errors import Code, Refusal
+
+_DIED: Final = Refusal(
+    Code.INTERNAL, "The owner of this could not decide the call, and it was put aside. Tell the person."
+)
+
+
+class Settled(Model):
+    """The owner's answer to a dispatched call."""
+
+    callId: str
+    ok: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class MessageDied(Model):
+    """A message of this agent's owner became a dead letter."""
+
+    verb: str
+    body: dict[str, Any]
+
+
+def settled(state: AgentState, body: Settled, context: Context) -> Decision:
+    settlement = Settlement(body.ok, body.error)
+    effects: list[Effect] = []
+    call = state.dispatched.get(body.callId)
+    if call is not None:
+        effects.append(Delete(dispatched_row(body.callId)))
+        effects += _approval_after(state, call, settlement, context)
+        if call.keyDigest is not None and settlement.may_be_tried_again:
+            effects += keys.forgotten(state.keys, call.keyDigest)
+    effects += plan_run.settled(state, body.callId, settlement, context)
+    return Decision({}, tuple(effects))
+
+
+def message_died(state: AgentState, body: MessageDied, context: Context) -> Decision:
+    """Of a dispatched call: it never ran. What else dies is told in the event log and held by the person's commands."""
+    call_id = body.body.get("callId")
+    if not isinstance(call_id, str) or body.verb != CALL_ADMITTED:
+        return DONE
+    return settled(state, Settled(callId=call_id, error=_DIED.to_record()), context)
+
+
+def _approval_after(
+    state: AgentState, call: DispatchedCall, settlement: Settlement, context: Context
+) -> tuple[Effect, ...]:
+    approval = None if call.approvalId is None else state.approvals.get(call.approvalId)
+    if approval is None or call.approvalId is None:
+        return ()
+    happening = Happening.NOTHING_HAPPENED
+    if settlement.happened:
+        happening = Happening.TOOK_EFFECT
+    elif settlement.error is not None and settlement.error.get("code") == Code.APPROVAL_LAPSED.value:
+        happening = Happening.CHANGED
+    elif approval.credential not in state.credentials:
+        happening = Happening.REVOKE
+    return approvals.changed(call.approvalId, approval, happening, context)
+
+
+_OWNER: Final = frozenset({PrincipalKind.OWNER})
+
+VERBS: Final[VerbTable[AgentState]] = VerbTable(
+    {
+        SETTLED: Verb(parsed(Settled, settled), _OWNER),
+        "message_died": Verb(parsed(MessageDied, message_died), _OWNER),
+    }
+)

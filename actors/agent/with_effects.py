@@ -1,0 +1,225 @@
+"""Admissions with effects: a charge, a plan's step, a card, a consumed approval, a collected step (0009). Pure.
+
+What is charged, recorded or consumed is committed with the call as an outgoing message; `settled` tells what came of
+it. So no crash leaves a spent approval without its effect, or an effect without its approval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from actors.agent import approvals, budget, keys, plan_steps
+from actors.agent.admission import CallFacts
+from actors.agent.approval import Approval, Happening, State
+from actors.agent.approvals import AskingCall
+from actors.agent.keys import GivenKey
+from actors.agent.plan_steps import StepCall
+from actors.agent.state import AgentState, DispatchedCall, Head, dispatched_row
+from actors.decision import Context, Dispatch, Effect, Event, Put
+from bus.address import Address
+from bus.admitted import STAMP_DISPATCHED, STAMP_LOOK
+from bus.limits import approval_arguments_bytes_max
+from bus.value import Record
+from tools.base import Model
+from tools.errors import Code, Refusal
+
+_TOO_LARGE: Final = Refusal(
+    Code.TOO_LARGE,
+    "This call needs the person's approval, and its arguments are too large for a card to show them whole. Split it "
+    "into smaller calls.",
+)
+
+
+class GivenCall(Model):
+    """The call itself, as the gateway would send it."""
+
+    arguments: dict[str, Any]
+    argumentsBytes: int
+    """Their size as JSON."""
+    target: str
+    callId: str
+    sameCall: Annotated[bytes, Field(min_length=32, max_length=32)]
+    """SHA-256 of the canonical arguments without those that the tool declares volatile (common 5.2)."""
+    workspaceId: str
+    """The scope under which the target was found."""
+    deadlineMs: int
+
+
+class Look(Model):
+    """What the target's owner would say (actors/admitted.py)."""
+
+    would: dict[str, Any]
+    """One of `ok` with the answer, `error` with the refusal, `open`."""
+    fingerprint: dict[str, Any] | None = None
+
+    @property
+    def is_certain_failure(self) -> bool:
+        ok = self.would.get("ok")
+        return "error" in self.would or (isinstance(ok, dict) and ok.get("outcome") in ("conflict", "rejected"))
+
+
+@dataclass(frozen=True, slots=True)
+class Admitting:
+    """One call on its way through admission."""
+
+    state: AgentState
+    head: Head
+    credential: str
+    facts: CallFacts
+    given: GivenCall | None
+    looked: Look | None
+    context: Context
+
+    @property
+    def now_ms(self) -> int:
+        return self.context.now_ms
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether a call that runs is charged or recorded."""
+        if self.facts.kind == "read":
+            return False
+        plan = plan_steps.open_plan(self.state)
+        is_step = plan is not None and plan.phase == "running" and self.facts.tool not in plan_steps.NOT_STEPS
+        return self.facts.isBudgeted or is_step
+
+    @property
+    def call(self) -> GivenCall | None:
+        """None also when it was addressed under another scope than the present one."""
+        given = self.given
+        return given if given is not None and given.workspaceId == self.head.workspaceId else None
+
+    def stamp(self) -> Record:
+        return {
+            "agentId": self.context.address.id,
+            "workspaceId": self.head.workspaceId,
+            "credential": self.credential,
+            "version": self.head.version,
+            "issuedMs": self.context.now_ms,
+        }
+
+    def needs(self, *what: str) -> Record:
+        return {"needs": [*what], "stamp": {**self.stamp(), STAMP_LOOK: True}}
+
+    def key_digest(self, given: GivenKey) -> str:
+        return keys.digest_of(self.head.workspaceId, self.facts.tool, given.key)
+
+    def step(self, call: GivenCall) -> StepCall:
+        target = Address.parse(call.target)
+        return StepCall(
+            tool=self.facts.tool,
+            kind=str(self.facts.kind),
+            arguments=call.arguments,
+            target=target,
+            call_id=call.callId,
+            workspace_id=self.head.workspaceId,
+            credential=self.credential,
+            creates=target.kind if self.facts.isBudgeted else None,
+        )
+
+
+Result = tuple[Record, tuple[Effect, ...]]
+
+
+def dispatches(admitting: Admitting, key: GivenKey | None, used: tuple[str, Approval] | None = None) -> Result:
+    """The call leaves with what it costs. `used`: the approval that it consumes, if it needs one."""
+    call, state, context = admitting.call, admitting.state, admitting.context
+    if call is None:
+        return admitting.needs("call"), ()
+    step = admitting.step(call)
+    noted = plan_steps.recorded(state, step, context)
+    if isinstance(noted, Refusal):
+        return {"refusal": noted.to_record()}, ()
+    effects: list[Effect] = [*noted]
+    if used is not None:
+        effects += approvals.changed(*used, Happening.USE, context)
+    if admitting.facts.isBudgeted:
+        effects.append(budget.charged(state.budget, context.now_ms))
+        effects.append(Event("surface.charged", {"agentId": context.address.id, "tool": step.tool}))
+    digest = None if key is None else admitting.key_digest(key)
+    if key is not None and digest is not None:
+        effects += keys.kept(state.keys, digest, key, context.now_ms, is_dispatched=True)
+    row = DispatchedCall(
+        tool=step.tool, at=context.now_ms, approvalId=None if used is None else used[0], keyDigest=digest
+    )
+    effects.append(Put(dispatched_row(call.callId), row.model_dump()))
+    effects.append(
+        Dispatch(
+            to=step.target,
+            tool=step.tool,
+            arguments=call.arguments,
+            call_id=call.callId,
+            stamp=admitting.stamp(),
+            deadline_ms=call.deadlineMs,
+            fingerprint=used[1].fingerprint or None if used is not None else None,
+        )
+    )
+    return {"stamp": {**admitting.stamp(), STAMP_DISPATCHED: True}, "callId": call.callId}, tuple(effects)
+
+
+def asks(admitting: Admitting, key: GivenKey | None) -> Result:
+    """A call that needs the person's word: its card, its repeat, or the one run that was approved (common 5)."""
+    call, context = admitting.call, admitting.context
+    if call is None:
+        return admitting.needs("call"), ()
+    if call.argumentsBytes > approval_arguments_bytes_max:
+        return {"refusal": _TOO_LARGE.to_record()}, ()
+    agent_id, facts = context.address.id, admitting.facts
+    known = admitting.state.approvals
+    found = approvals.found(known, admitting.head.workspaceId, facts.tool, call.sameCall, context.now_ms)
+    if found is not None and found[1].state is State.PENDING:
+        return {"refusal": approvals.required(agent_id, found[0]).to_record()}, ()
+    if found is not None and found[1].state is State.DENIED:
+        return {"refusal": approvals.denied(agent_id, *found).to_record()}, ()
+    looked = admitting.looked
+    if looked is None:
+        return admitting.needs("call", "look"), ()
+    if looked.is_certain_failure:
+        return {"asLooked": True}, ()
+    fingerprint = looked.fingerprint or {}
+    if found is not None and found[1].fingerprint == fingerprint:
+        return dispatches(admitting, key, found)
+    lapsing: tuple[Effect, ...] = ()
+    if found is not None:
+        lapsing = approvals.changed(*found, Happening.CHANGED, context)
+    made = approvals.asked(known, _asking(admitting, call), fingerprint, context)
+    if isinstance(made, Refusal):
+        refusal = made if found is None else approvals.lapsed(agent_id, None)
+        return {"refusal": refusal.to_record()}, lapsing
+    new_id, effects = made
+    refusal = approvals.required(agent_id, new_id) if found is None else approvals.lapsed(agent_id, new_id)
+    return {"refusal": refusal.to_record(), "isNewCard": True}, (*lapsing, *effects)
+
+
+def collects(admitting: Admitting, key: GivenKey | None) -> Result:
+    """A call that is noted and not executed (common 4.4)."""
+    call, looked, state = admitting.call, admitting.looked, admitting.state
+    if call is None or looked is None:
+        return admitting.needs("call", "look"), ()
+    step = admitting.step(call)
+    if looked.is_certain_failure and not plan_steps.depends_on_collected(state, step.target):
+        return {"asLooked": True}, ()
+    noted = plan_steps.collected(state, step, admitting.context)
+    if isinstance(noted, Refusal):
+        return {"refusal": noted.to_record()}, ()
+    effects, form = noted
+    if key is not None:
+        digest = admitting.key_digest(key)
+        effects = (*effects, *keys.kept(state.keys, digest, key, admitting.now_ms, answer=form))
+    return {"answer": form}, effects
+
+
+def _asking(admitting: Admitting, call: GivenCall) -> AskingCall:
+    return AskingCall(
+        tool=admitting.facts.tool,
+        kind=str(admitting.facts.kind),
+        workspace_id=admitting.head.workspaceId,
+        same_call=call.sameCall,
+        arguments=call.arguments,
+        target=call.target,
+        credential=admitting.credential,
+        chain=(admitting.context.address.id,),
+    )

@@ -1,0 +1,161 @@
+"""The person's verbs on workspaces, on where agents act and under which name, and on the end of canvases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, cast
+
+from pydantic import Field
+
+from bus import address
+from bus.address import DIRECTORY
+from bus.limits import deletion_deadline_ms, grid_columns_max, path_characters_max
+from bus.value import Record, Value
+from nexus.gateway.person_owners import Owners, must_be_applied, text
+from nexus.gateway.person_table import Nothing, Run, Typed, checked
+from tools.agent import Color
+from tools.base import Model, Name
+
+_DELETED: Final = "deleted by the person"
+
+
+class WorkspaceAdd(Model):
+    name: Name
+    root: Annotated[str, Field(min_length=1, max_length=path_characters_max)] | None = None
+
+
+class WorkspaceNamed(Model):
+    workspace: Typed
+
+
+class WorkspaceUpdate(Model):
+    """What is absent stays."""
+
+    workspace: Typed
+    name: Name | None = None
+    color: Color | None = None
+    gridColumns: Annotated[int, Field(ge=1, le=grid_columns_max)] | None = None
+
+
+class AgentPin(Model):
+    """`workspace` is where the agent is looked for, `to` where it goes."""
+
+    agent: Typed
+    to: Typed
+    workspace: Typed | None = None
+
+
+class AgentInherit(Model):
+    agent: Typed
+    inherits: bool
+    workspace: Typed | None = None
+
+
+class AgentRename(Model):
+    agent: Typed
+    name: Name
+    workspace: Typed | None = None
+
+
+class CanvasNamed(Model):
+    canvas: Typed
+    workspace: Typed | None = None
+
+
+async def workspace_add(owners: Owners, asked: WorkspaceAdd) -> Record:
+    workspace_id = owners.clock.new_id()
+    body: Record = {"workspaceId": workspace_id, "name": asked.name}
+    if asked.root is not None:
+        body["root"] = asked.root
+    await owners.ask(DIRECTORY, "workspace_add", body)
+    return {"workspaceId": workspace_id, "name": asked.name}
+
+
+async def workspace_list(owners: Owners, _: Nothing) -> Record:
+    """Those that are being deleted stand apart, under `deleting`: there is nothing in them any more."""
+    directory = await owners.directory()
+    workspaces: list[Value] = [
+        {**one, "isActive": one.get("workspaceId") == directory.active_workspace_id} for one in directory.workspaces
+    ]
+    return {"workspaces": workspaces, "deleting": cast("list[Value]", list(directory.deleting))}
+
+
+async def workspace_use(owners: Owners, asked: WorkspaceNamed) -> Record:
+    meant = (await owners.directory()).workspace(asked.workspace)
+    await owners.ask(DIRECTORY, "workspace_use", {"workspaceId": meant.id})
+    return {"workspaceId": meant.id, "name": meant.name}
+
+
+async def workspace_update(owners: Owners, asked: WorkspaceUpdate) -> Record:
+    meant = (await owners.directory()).workspace(asked.workspace)
+    body: Record = {"workspaceId": meant.id, **asked.model_dump(exclude={"workspace"}, exclude_none=True)}
+    answer = await owners.ask(DIRECTORY, "workspace_update", body)
+    return {"workspaceId": meant.id, "name": answer.get("name"), "updated": answer.get("updated")}
+
+
+async def workspace_contents(owners: Owners, asked: WorkspaceNamed) -> Record:
+    """What goes with it when it is deleted, and who is then nowhere."""
+    directory = await owners.directory()
+    meant = directory.workspace(asked.workspace)
+    canvases: list[Value] = [
+        {"canvasId": one.get("canvasId"), "title": one.get("title")} for one in await owners.canvases(meant.id)
+    ]
+    agents: list[Value] = [
+        {"agentId": one.get("agentId"), "name": one.get("name")}
+        for one in directory.agents
+        if one.get("workspaceId") == meant.id and one.get("inherits") is not True
+    ]
+    return {"workspaceId": meant.id, "name": meant.name, "canvases": canvases, "agents": agents}
+
+
+async def workspace_delete(owners: Owners, asked: WorkspaceNamed) -> Record:
+    """Answers when all of it is gone."""
+    contents = await workspace_contents(owners, asked)
+    body: Record = {"workspaceId": contents["workspaceId"]}
+    await owners.ask(DIRECTORY, "workspace_delete", body, within_ms=deletion_deadline_ms)
+    return contents
+
+
+async def agent_pin(owners: Owners, asked: AgentPin) -> Record:
+    directory = await owners.directory()
+    meant, to = directory.agent(asked.agent, asked.workspace), directory.workspace(asked.to)
+    answer = await owners.ask(DIRECTORY, "agent_pin", {"agentId": meant.id, "workspaceId": to.id})
+    return {**answer, "workspace": to.name}
+
+
+async def agent_inherit(owners: Owners, asked: AgentInherit) -> Record:
+    """Switched off, the agent stays pinned where it is."""
+    directory = await owners.directory()
+    meant = directory.agent(asked.agent, asked.workspace)
+    answer = await owners.ask(DIRECTORY, "agent_inherit", {"agentId": meant.id, "inherits": asked.inherits})
+    return {**answer, "workspace": directory.workspace_name(text(answer, "workspaceId"))}
+
+
+async def agent_rename(owners: Owners, asked: AgentRename) -> Record:
+    meant = (await owners.directory()).agent(asked.agent, asked.workspace)
+    answer = await owners.ask(DIRECTORY, "agent_rename", {"agentId": meant.id, "name": asked.name})
+    return {**answer, "formerName": meant.name}
+
+
+async def canvas_delete(owners: Owners, asked: CanvasNamed) -> Record:
+    """At the revision that it has now: a write that comes between is a refusal, for the person has not seen it."""
+    entry = await owners.canvas(asked.canvas, asked.workspace)
+    to = address.canvas(text(entry, "workspaceId"), text(entry, "canvasId"))
+    head = await owners.read(to, "canvas_summary", {})
+    body: Record = {"canvasId": to.id, "expectedRevision": head.get("revision"), "reason": _DELETED}
+    must_be_applied(await owners.ask(to, "canvas_delete", body))
+    return {**entry, "revision": head.get("revision"), "counts": head.get("counts")}
+
+
+VERBS: Final[Mapping[str, Run]] = {
+    "workspace.add": checked(WorkspaceAdd, workspace_add),
+    "workspace.list": checked(Nothing, workspace_list),
+    "workspace.use": checked(WorkspaceNamed, workspace_use),
+    "workspace.update": checked(WorkspaceUpdate, workspace_update),
+    "workspace.contents": checked(WorkspaceNamed, workspace_contents),
+    "workspace.delete": checked(WorkspaceNamed, workspace_delete),
+    "agent.pin": checked(AgentPin, agent_pin),
+    "agent.inherit": checked(AgentInherit, agent_inherit),
+    "agent.rename": checked(AgentRename, agent_rename),
+    "canvas.delete": checked(CanvasNamed, canvas_delete),
+}
