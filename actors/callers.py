@@ -11,15 +11,15 @@ Runs on the host's loop thread only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bus.link import Peer
 
 
 @dataclass(slots=True)
 class _Waiting:
-    peers: list[Peer] = field(default_factory=list)
-    deadline_ms: int = 0
+    peers: list[Peer]
+    deadline_ms: int
     is_given: bool = False
     """It went to its owner."""
     is_open: bool = False
@@ -44,7 +44,7 @@ class Callers:
         """A call has come by a link; whether it must be given to its owner now."""
         waiting = self._waiting.get(call_id)
         if waiting is None:
-            self._waiting[call_id] = _Waiting([peer], deadline_ms, is_given=True)
+            self._waiting[call_id] = _Waiting([peer], deadline_ms, True)
             return True
         waiting.add(peer, deadline_ms)
         was_given, waiting.is_given = waiting.is_given, True
@@ -53,13 +53,13 @@ class Callers:
     def joined(self, peer: Peer, call_id: str, deadline_ms: int) -> bool:
         """Somebody waits for a call that comes by a parcel; whether nothing here knows of it, so that its answer may be
         on disk."""
-        waiting = self._waiting.setdefault(call_id, _Waiting())
+        waiting = self._waiting.setdefault(call_id, _Waiting([], 0))
         waiting.add(peer, deadline_ms)
         return not waiting.is_given
 
     def given(self, call_id: str) -> None:
         """A parcel brought the call, and it goes to its owner."""
-        self._waiting.setdefault(call_id, _Waiting()).is_given = True
+        self._waiting.setdefault(call_id, _Waiting([], 0)).is_given = True
 
     def left_open(self, call_id: str) -> None:
         """That it was left open is on disk."""

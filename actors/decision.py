@@ -33,7 +33,7 @@ class PrincipalKind(StrEnum):
     GATEWAY = "gateway"
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Principal:
     """Who sent a message, and as what."""
 

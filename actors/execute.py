@@ -88,7 +88,7 @@ def execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
 
 
 def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
-    if owner.is_spoiled or _may_be_on_its_way(owner, delivery, desk):
+    if owner.is_spoiled or (delivery.admitted is not None and _may_be_on_its_way(owner, delivery, desk)):
         desk.journal.flush()
         if owner.is_spoiled:
             owner.forget(desk.next_incarnation())
@@ -126,17 +126,17 @@ def _needs_head_only(owner: Owner[State], delivery: Delivery) -> bool:
 
 
 def _may_be_on_its_way(owner: Owner[State], delivery: Delivery, desk: Desk) -> bool:
-    """Whether the call of an admitted call's id may have been decided and not be on disk yet. For calls that come by a
+    """Whether a call of an admitted call's id may have been decided and not be on disk yet. For calls that come by a
     link their host sees to that (actors/callers.py)."""
-    return delivery.is_settled and owner.has_uncommitted and desk.known.may_be_known(delivery.id)
+    return owner.has_uncommitted and desk.known.may_be_known(delivery.id)
 
 
 def _already_answered(delivery: Delivery, desk: Desk) -> Reply | Open | None:
     """The three states of a call id: running (open), answered, or too old to know. A look has no state, and an admitted
     call is never too old: its stream brings it once in effect."""
-    if delivery.is_look or not (delivery.is_call or delivery.is_settled):
+    if delivery.is_look or (delivery.admitted is None and not delivery.is_call):
         return None
-    return kept_answer(delivery.id, desk.store, desk.known, lambda: desk.answers_floor if delivery.is_call else "")
+    return kept_answer(delivery.id, desk, heeds_floor=delivery.admitted is None)
 
 
 def _say_again(owner: Owner[State], delivery: Delivery, desk: Desk, known: Reply | Open) -> None:

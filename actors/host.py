@@ -179,7 +179,7 @@ class Host:
     def _join(self, peer: Peer, call: Call) -> None:
         """Wait for a call that a parcel brings: its answer comes when it is decided, or is on disk already."""
         if self.callers.joined(peer, call.call_id, call.deadline_ms):
-            known = kept_answer(call.call_id, self.store, self.known, lambda: self.answers_floor)
+            known = kept_answer(call.call_id, self)
             if isinstance(known, Reply):
                 self.reply_again(known)
 

@@ -129,10 +129,13 @@ class HostNotices:
         noted = self._noted.get(agent_id)
         return noted is not None and version < noted.version
 
-    def is_from_before(self, issued_ms: int) -> bool:
-        """Whether a stamp of that time may have been narrowed without this process knowing: its predecessor may have
-        been told. No process ends and the next one begins within one millisecond, so one of that time is honoured."""
-        return issued_ms < self._began_ms
+    def honours(self, agent_id: str, version: int, issued_ms: int) -> bool:
+        """Whether a stamp stands. One from before this process began may have been narrowed without its knowledge. No
+        process ends and the next one begins within one millisecond, so one of that time stands."""
+        if issued_ms < self._began_ms:
+            return False
+        noted = self._noted.get(agent_id)
+        return noted is None or version >= noted.version
 
     def _note(self, agent_id: str, version: int) -> None:
         now_ms = self._clock.now_ms()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Reply
@@ -24,15 +23,27 @@ UNKNOWN: Final = Refusal(
 )
 
 
-def kept_answer(call_id: str, store: Store, known: KnownCalls, floor: Callable[[], str]) -> Reply | Open | None:
-    """None: it was never decided. Calls of an id that is not above the floor are never decided: their answers may be
-    gone, and they are answered UNKNOWN. The floor is asked again after a miss, since it rises before an answer goes.
-    Any thread."""
-    if call_id > floor() and not known.may_be_known(call_id):
+class AnswerDesk(Protocol):
+    """Where answers are kept."""
+
+    store: Store
+    known: KnownCalls
+
+    @property
+    def answers_floor(self) -> str:
+        """Calls with this id or an older one are never decided when a link brings them: their answers may be gone."""
+        ...
+
+
+def kept_answer(call_id: str, desk: AnswerDesk, heeds_floor: bool = True) -> Reply | Open | None:
+    """None: it was never decided. A call that a link brings and that is not above the floor is answered UNKNOWN. The
+    floor is asked again after a miss, since it rises before an answer goes. Any thread."""
+    if not (heeds_floor and call_id <= desk.answers_floor) and not desk.known.may_be_known(call_id):
         return None
-    stored = store.get(answer_key(call_id))
+    stored = desk.store.get(answer_key(call_id))
     if stored is None:
-        return Reply(call_id, None, UNKNOWN.to_record()) if call_id <= floor() else None
+        is_too_old = heeds_floor and call_id <= desk.answers_floor
+        return Reply(call_id, None, UNKNOWN.to_record()) if is_too_old else None
     try:
         answer = unpack_row(stored)
     except CorruptRow:

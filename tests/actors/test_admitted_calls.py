@@ -9,7 +9,6 @@ import pytest
 from bus import address
 from bus.address import Address
 from bus.clock import ManualClock
-from bus.codec import unpack_row
 from bus.store import Store, answer_key, state_prefix
 from bus.store_memory import MemoryStore
 from bus.value import Record, records
@@ -27,7 +26,6 @@ from tests.support.admitted import (
     settled,
 )
 from tests.support.hosts import Hosts
-from tests.support.loop import until
 
 
 @pytest.mark.parametrize("far", [True, False])
@@ -175,32 +173,6 @@ def test_whatever_dies_when_the_call_has_one_effect_and_is_settled_once(
         assert (await rows_of(hosts))[f"settled/{call_id}"] == settled(1, ok=answer)
         assert (await hosts.ok(to, "read"))["total"] == (1 if tool == "add" else 0)
         assert not stores[at(hosts, to)].scan(state_prefix(to) + b"~")
-
-    asyncio.run(body())
-
-
-@pytest.mark.parametrize("restart", [True, False])
-def test_a_call_that_is_left_open_is_settled_when_its_answer_comes_also_after_a_restart(restart: bool) -> None:
-    async def body() -> None:
-        hosts, to = Hosts(3, roster=ROSTER), Address("counter", "-", "x")
-        asked = next(
-            a
-            for n in range(99)
-            if at(hosts, a := Address("counter", "-", f"q{n}")) not in (at(hosts, to), at(hosts, PURSE))
-        )
-        hosts.running[at(hosts, asked)].close_links()
-        call_id = hosts.clock.new_id()
-        await send_on(hosts, to, call_id, "ask", arguments={"to": str(asked)})
-        store = hosts.stores[at(hosts, to)]
-        await until(lambda: store.get(answer_key(call_id)) is not None)
-        assert unpack_row(store.get(answer_key(call_id)) or b"") == {"open": True}
-        assert f"settled/{call_id}" not in await rows_of(hosts)
-        if restart:
-            hosts.restart(at(hosts, to))
-        joined = joining(hosts, to, call_id)
-        hosts.restart(at(hosts, asked))
-        assert await joined == {"total": 0}
-        assert (await rows_of(hosts))[f"settled/{call_id}"] == settled(1, ok={"total": 0})
 
     asyncio.run(body())
 

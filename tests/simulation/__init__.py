@@ -23,6 +23,10 @@ host was killed and only the disks are left:
     workspace's index knows it with its roles.
 12. A thread ends at most once and both mailboxes agree on it; waiting counts, names and facts agree between owners.
 13. No event of a process raises.
+14. A call that a purse sends on (as an agent's owner does) is settled once or dies; nothing is spent without its effect
+    and no effect comes without what it costs; not past its deadline, nor when what was approved has changed; who joins
+    is answered after the purse was told.
+15. When a narrowing is answered, no host honours an older stamp, and no call sent on before it is left.
 
-With torn rows 1 to 12 are judged for what is not damaged.
+With torn rows all but 13 are judged for what is not damaged.
 """

@@ -261,23 +261,17 @@ def test_a_join_that_is_answered_before_the_purse_was_told(monkeypatch: pytest.M
     caught_after("everything hard")
 
 
-def test_a_repeat_that_is_answered_before_what_is_on_disk_was_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it once was: the reply did not wait for messages of a group of which the loop had not heard yet."""
-
-    def at_once(self: Host, reply: Reply) -> None:
-        self._from_thread(lambda: self.outbox.leave_again(reply))
-
-    monkeypatch.setattr(Host, "reply_again", at_once)
-    caught_after("slow disk")
-
-
 def test_a_narrowing_that_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HostNotices, "heard", lambda self, parcel: None)
     caught_after("calm")
 
 
 def test_a_stamp_from_before_a_host_began_that_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HostNotices, "is_from_before", lambda self, issued_ms: False)
+    honours = HostNotices.honours
+    always: Callable[[HostNotices, str, int, int], bool] = lambda self, name, version, at: honours(  # noqa: E731
+        self, name, version, max(at, self._began_ms)
+    )
+    monkeypatch.setattr(HostNotices, "honours", always)
     caught_after("crash loops", seeds_max=300)  # a crash must fall between a narrowing and a call by an older stamp
 
 

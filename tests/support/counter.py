@@ -91,6 +91,10 @@ def _answered(state: Count, message: Message, context: Context) -> Decision:
     return Decision(None, (Answer(str(message.body["call"]), answer), Delete("asked")))
 
 
+def _close(state: Count, message: Message, context: Context) -> Decision:
+    return Decision({}, (Answer(str(message.body["call"]), {"total": 7}),))
+
+
 def _fail(state: Count, message: Message, context: Context) -> Decision:
     raise RuntimeError("a secret in an exception")
 
@@ -144,6 +148,8 @@ class CounterRules(Rules[Count]):
         "ask": Verb(_ask, _ANY),
         "asked": Verb(_asked, frozenset({PrincipalKind.OWNER})),
         "answered": Verb(_answered, frozenset({PrincipalKind.OWNER})),
+        "keep_open": Verb(lambda s, m, c: Decision(None), _ANY),
+        "close": Verb(_close, _ANY),
         "fail": Verb(_fail, _ANY),
         "half": Verb(_half, _ANY),
         "refuse": Verb(_refuse, _ANY, fingerprint=_total),
