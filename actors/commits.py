@@ -7,13 +7,27 @@ index row by due time lets the host find it (actors/timers.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
-from actors.decision import Answer, CancelTimer, Decision, Delete, Event, Put, Send, SetTimer
-from actors.delivery import Delivery
-from actors.owner import TIMER_ROWS, Owner
-from bus.address import Address
+from actors.admitted import dispatch_body, looked, settlement
+from actors.decision import (
+    Answer,
+    CancelTimer,
+    Decision,
+    Delete,
+    Dispatch,
+    Event,
+    Put,
+    Send,
+    SetTimer,
+    TellHosts,
+)
+from actors.delivery import AdmittedCall, Delivery
+from actors.owner import OPEN_ROWS, TIMER_ROWS, Owner
+from bus.address import Address, host
+from bus.admitted import CALL_ADMITTED
 from bus.codec import Unencodable, pack_row
 from bus.envelope import Mark, Parcel, Reply
 from bus.journal import Commit, Handled, Outgoing, journal_record
@@ -41,24 +55,17 @@ class CommitBuilder:
 
     def __init__(
         self,
-        shard_of: Callable[[Address], int],
+        shards: int,
         followers: Mapping[str, tuple[Address, ...]],
         mourners: Collection[str],
     ) -> None:
-        self._shard_of = shard_of
+        self._shards = shards
         self._followers = followers
         self._mourners = mourners
 
     def build(self, owner: Owner[State], delivery: Delivery, decision: Decision, now_ms: int) -> Commit:
         """Raises Unencodable. Changes nothing."""
-        commit = Commit(
-            owner=owner.address,
-            incarnation=owner.incarnation,
-            call_id=delivery.origin_call,
-            by=delivery.principal.label(),
-            at_ms=now_ms,
-            handled=delivery.handled,
-        )
+        commit = _commit(owner, delivery, now_ms)
         if delivery.timer is not None:
             commit.rows += timer_rows(owner.address, delivery.timer.name, delivery.timer.due_ms)
         for effect in decision.effects:
@@ -72,13 +79,21 @@ class CommitBuilder:
                     commit.events.append((kind, data))
                 case Send(to, verb, body, before_reply):
                     commit.outgoing.append(Outgoing(self._shard_of(to), to, verb, body, before_reply))
+                case Dispatch(to):
+                    body = dispatch_body(effect)
+                    commit.outgoing.append(Outgoing(self._shard_of(to), to, CALL_ADMITTED, body, before_reply=False))
+                case TellHosts(verb, body):
+                    shards = range(self._shards)
+                    commit.outgoing += [Outgoing(shard, host(shard), verb, body, before_reply=True) for shard in shards]
                 case Answer(call_id, reply):
-                    _answer(commit, call_id, reply, is_kept=True)
+                    self._close(commit, owner, call_id, reply)
                 case SetTimer():
                     self._set_timer(commit, owner, effect)
                 case CancelTimer(name):
                     _cancel(commit, owner, name)
-        if delivery.is_call:
+        if delivery.admitted is not None:
+            self._tell_sender(commit, owner, delivery, delivery.admitted, decision)
+        elif delivery.is_call:
             _answer_the_call(commit, delivery, decision)
         self._tell_followers(commit)
         _check_outgoing(commit)
@@ -88,20 +103,70 @@ class CommitBuilder:
             commit.record = journal_record(commit)
         return commit
 
-    def burial(self, owner: Owner[State], delivery: Delivery, now_ms: int) -> Commit:
-        """What nobody could decide is put aside: a parcel as a dead letter, a timer with an event only."""
-        event = Event("message.dead", {"verb": delivery.message.verb, "message": delivery.id})
-        commit = self.build(owner, delivery, Decision(None, (event,)), now_ms)
-        sender = delivery.principal.owner
+    def burial(self, owner: Owner[State], delivery: Delivery, refusal: Refusal | None, now_ms: int) -> Commit:
+        """What nobody could decide is put aside: a parcel as a dead letter, a timer with an event only. `refusal` is
+        what whoever waits for an admitted call hears; its sender hears of its death."""
+        event = Event("message.dead", {"verb": _verb(delivery), "message": _message_id(delivery)})
+        buried = replace(delivery, admitted=None)
+        commit = self.build(owner, buried, Decision(None, (event,)), now_ms)
+        if delivery.is_settled and refusal is not None:
+            _answer(commit, delivery.id, refusal, delivery.keeps_answer)
+            commit.answers_added += delivery.keeps_answer
+        sender = _sender(delivery)
         if delivery.handled is not None:
             commit.rows.append(_dead_letter(delivery, delivery.handled, owner.address))
             if sender is not None and sender.kind in self._mourners and delivery.message.verb != "message_died":
-                body: Record = {"verb": delivery.message.verb, "body": delivery.message.body}
+                body: Record = {"verb": _verb(delivery), "body": _body(delivery)}
                 shard = self._shard_of(sender)
                 commit.outgoing.append(Outgoing(shard, sender, "message_died", body, before_reply=False))
                 _check_outgoing(commit)
         commit.record = journal_record(commit)
         return commit
+
+    def settled_before(self, owner: Owner[State], delivery: Delivery, reply: Reply | None, now_ms: int) -> Commit:
+        """For an admitted call that was decided under its id before: its sender is told `reply`, or, when it is None,
+        will be told when the call that was left open is answered."""
+        commit = _commit(owner, delivery, now_ms)
+        assert delivery.admitted is not None
+        sender = delivery.admitted.parcel.sender
+        if reply is None:
+            commit.opened = delivery.id
+            commit.rows.append(_open_row(owner.address, delivery.id, sender))
+        else:
+            commit.replies.append(reply)
+            commit.outgoing.append(settlement(self._shard_of(sender), sender, reply))
+            _check_outgoing(commit)
+        return commit
+
+    def _shard_of(self, address: Address) -> int:
+        return address.shard(self._shards)
+
+    def _close(self, commit: Commit, owner: Owner[State], call_id: str, answer: Record | Refusal) -> None:
+        """Answer a call that an earlier decision left open; whoever sent it on is told in the same commit."""
+        _answer(commit, call_id, answer, is_kept=True)
+        sender = owner.left_open.get(call_id)
+        if sender is not None:
+            commit.outgoing.append(settlement(self._shard_of(sender), sender, reply_of(call_id, answer)))
+            commit.rows.append((state_key(owner.address, OPEN_ROWS + call_id), None))
+
+    def _tell_sender(
+        self, commit: Commit, owner: Owner[State], delivery: Delivery, admitted: AdmittedCall, decision: Decision
+    ) -> None:
+        """Of an admitted call: what became of it, or that it was left open, which is remembered until its answer."""
+        sender, reply = admitted.parcel.sender, decision.reply
+        if delivery.is_look:
+            assert isinstance(reply, dict), "a look answers with what would happen"
+            commit.outgoing.append(looked(self._shard_of(sender), sender, delivery.id, reply))
+        elif reply is None:
+            commit.opened = delivery.id
+            commit.rows.append(_open_row(owner.address, delivery.id, sender))
+            if delivery.keeps_answer:
+                commit.rows.append((answer_key(delivery.id), pack_row({"open": True})))
+                commit.answers_added += 1
+        else:
+            _answer(commit, delivery.id, reply, delivery.keeps_answer)
+            commit.answers_added += delivery.keeps_answer
+            commit.outgoing.append(settlement(self._shard_of(sender), sender, reply_of(delivery.id, reply)))
 
     def _set_timer(self, commit: Commit, owner: Owner[State], timer: SetTimer) -> None:
         _cancel(commit, owner, timer.name)
@@ -127,6 +192,18 @@ class CommitBuilder:
             commit.outgoing.append(
                 Outgoing(self._shard_of(follower), follower, "events_happened", body, before_reply=False)
             )
+
+
+def _commit(owner: Owner[State], delivery: Delivery, now_ms: int) -> Commit:
+    return Commit(
+        owner=owner.address,
+        incarnation=owner.incarnation,
+        call_id=delivery.origin_call,
+        by=delivery.principal.label(),
+        at_ms=now_ms,
+        handled=delivery.handled,
+        credential=delivery.principal.credential,
+    )
 
 
 def _check_outgoing(commit: Commit) -> None:
@@ -167,7 +244,30 @@ def _answer(commit: Commit, call_id: str, answer: Record | Refusal, is_kept: boo
     commit.replies.append(reply)
 
 
+def _open_row(owner: Address, call_id: str, sender: Address) -> Write:
+    return state_key(owner, OPEN_ROWS + call_id), pack_row(str(sender))
+
+
 def _dead_letter(delivery: Delivery, handled: Handled, owner: Address) -> Write:
-    letter: Record = {"to": str(owner), "verb": delivery.message.verb, "body": delivery.message.body}
-    letter |= {"message": delivery.id, "from": delivery.principal.label(), "call": delivery.origin_call}
+    letter: Record = {"to": str(owner), "verb": _verb(delivery), "body": _body(delivery)}
+    letter |= {"message": _message_id(delivery), "from": str(_sender(delivery)), "call": delivery.origin_call}
     return dead_letter_key(handled.source, handled.mark), pack_row(letter)
+
+
+# As the parcel came, also when it brought an agent's call.
+
+
+def _verb(delivery: Delivery) -> str:
+    return delivery.message.verb if delivery.admitted is None else delivery.admitted.parcel.verb
+
+
+def _body(delivery: Delivery) -> Record:
+    return delivery.message.body if delivery.admitted is None else delivery.admitted.parcel.body
+
+
+def _message_id(delivery: Delivery) -> str:
+    return delivery.id if delivery.admitted is None else delivery.admitted.parcel.message_id
+
+
+def _sender(delivery: Delivery) -> Address | None:
+    return delivery.principal.owner if delivery.admitted is None else delivery.admitted.parcel.sender

@@ -7,21 +7,25 @@ Envelope in -> already answered? say the same -> the owner decides -> its effect
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import structlog
 
+from actors import admitted
 from actors.commits import CommitBuilder, reply_of
-from actors.decision import Context, Decision, Delete, Message, Put, Verb
+from actors.decision import Context, Decision, Delete, Message, PrincipalKind, Put, Verb
 from actors.delivery import Delivery, DueTimer
+from actors.host_notices import HostNotices
+from actors.kept_answers import Open, kept_answer
 from actors.owner import Owner
+from actors.principal import stale
 from bus.clock import Clock
-from bus.codec import CorruptRow, unpack_row
+from bus.codec import CorruptRow
 from bus.envelope import Reply
 from bus.journal import Commit, Journal
 from bus.known_calls import KnownCalls
-from bus.store import Store, answer_key, timer_key
+from bus.store import Store, timer_key
 from bus.value import Record
 from tools.errors import Code, Refusal
 
@@ -37,6 +41,7 @@ class Desk(Protocol):
     clock: Clock
     commits: CommitBuilder
     known: KnownCalls
+    notices: HostNotices
 
     @property
     def answers_floor(self) -> str:
@@ -69,11 +74,6 @@ class Desk(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A call that was decided and waits for an `Answer`; a repeat joins it."""
-
-
 def execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     """One message's whole journey. Never raises: what goes wrong is answered, or the parcel comes again."""
     try:
@@ -86,24 +86,22 @@ def execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
 
 
 def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
-    if owner.is_spoiled:
+    if owner.is_spoiled or _may_be_on_its_way(owner, delivery, desk):
         desk.journal.flush()
-        owner.forget(desk.next_incarnation())
-    if delivery.gives_up and delivery.timer is None:
-        _bury(owner, delivery, desk)
-        return
+        if owner.is_spoiled:
+            owner.forget(desk.next_incarnation())
     known = _already_answered(delivery, desk)
     if known is not None:
-        if isinstance(known, Reply):
-            desk.reply_again(known)
-        else:
-            desk.joined(delivery.id)
+        _say_again(owner, delivery, desk, known)
+        return
+    if delivery.gives_up and delivery.timer is None:
+        _bury(owner, delivery, desk)
         return
     if owner.is_quarantined:
         _refuse_quarantined(owner, delivery, desk)
         return
-    if delivery.is_late:
-        desk.reply(reply_of(delivery.id, _TOO_LATE))
+    if delivery.is_late or _is_past(delivery, desk):
+        _refuse(owner, delivery, desk, admitted.TOO_LATE)
         return
     if not _needs_head_only(owner, delivery) and not owner.load_some(desk.store):
         owner.postpone(delivery)  # a large state is loaded in turns, so that no other owner waits for it
@@ -125,34 +123,71 @@ def _needs_head_only(owner: Owner[State], delivery: Delivery) -> bool:
     return delivery.timer is None and verb is not None and verb.head_only
 
 
-def _already_answered(delivery: Delivery, desk: Desk) -> Reply | _Open | None:
-    """The three states of a call id: running (open), answered, or too old to know."""
-    if not delivery.is_call:
+def _may_be_on_its_way(owner: Owner[State], delivery: Delivery, desk: Desk) -> bool:
+    """Whether the call of an admitted call's id may have been decided and not be on disk yet. For calls that come by a
+    link their host sees to that (actors/callers.py)."""
+    return delivery.is_settled and owner.has_uncommitted and desk.known.may_be_known(delivery.id)
+
+
+def _already_answered(delivery: Delivery, desk: Desk) -> Reply | Open | None:
+    """The three states of a call id: running (open), answered, or too old to know. A look has no state, and an admitted
+    call is never too old: its stream brings it once in effect."""
+    if delivery.is_look or not (delivery.is_call or delivery.is_settled):
         return None
-    if delivery.id > desk.answers_floor and not desk.known.may_be_known(delivery.id):
-        return None
-    stored = desk.store.get(answer_key(delivery.id))
-    if stored is None:
-        return reply_of(delivery.id, _UNKNOWN) if delivery.id <= desk.answers_floor else None
-    try:
-        answer = unpack_row(stored)
-    except CorruptRow:
-        return reply_of(delivery.id, _UNKNOWN)
-    assert isinstance(answer, dict)
-    if "open" in answer:
-        return _Open()
-    ok, error = answer.get("ok"), answer.get("error")
-    return Reply(delivery.id, ok if isinstance(ok, dict) else None, error if isinstance(error, dict) else None)
+    return kept_answer(delivery.id, desk.store, desk.known, lambda: desk.answers_floor if delivery.is_call else "")
+
+
+def _say_again(owner: Owner[State], delivery: Delivery, desk: Desk, known: Reply | Open) -> None:
+    """A repeat joins an open call or hears the first answer; of an admitted one its sender is told that."""
+    reply = known if isinstance(known, Reply) else None
+    if delivery.admitted is None:
+        if reply is None:
+            desk.joined(delivery.id)
+        else:
+            desk.reply_again(reply)
+        return
+    if reply is None:
+        owner.load(desk.store, head_only=False)
+        owner.left_open[delivery.id] = delivery.admitted.parcel.sender
+    _hand_in(owner, delivery, desk, desk.commits.settled_before(owner, delivery, reply, desk.clock.now_ms()))
+
+
+def _is_past(delivery: Delivery, desk: Desk) -> bool:
+    call = delivery.admitted
+    if call is None or call.deadline_ms is None or delivery.is_look:
+        return False
+    return call.deadline_ms < desk.clock.now_ms()
+
+
+def _refuse(owner: Owner[State], delivery: Delivery, desk: Desk, refusal: Refusal) -> None:
+    """Answer without deciding: nothing happened. An admitted call is settled with that, or the look at it answered."""
+    if delivery.admitted is None:
+        answer = admitted.refused(delivery, refusal).reply
+        assert answer is not None
+        desk.reply(reply_of(delivery.id, answer))
+        return
+    decision = admitted.refused(delivery, refusal)
+    _hand_in(owner, delivery, desk, desk.commits.build(owner, delivery, decision, desk.clock.now_ms()))
 
 
 def _decide(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
+    principal = delivery.principal
+    if principal.kind is PrincipalKind.AGENT and desk.notices.is_narrowed(principal.agent_id, principal.version):
+        if delivery.admitted is None:
+            desk.reply(stale(delivery.id))
+        else:
+            _refuse(owner, delivery, desk, admitted.NARROWED)
+        return
     verb = _permitted_verb(owner, delivery)
     state = owner.load(desk.store, verb.head_only)
     handled = delivery.handled
     source = None if handled is None else (handled.source, handled.mark.sequence)
-    context = Context(desk.clock.now_ms(), delivery.principal, delivery.id, owner.address, source)
-    decision = verb.decide(state, delivery.message, context)
-    if decision.effects and not owner.is_whole:
+    context = Context(desk.clock.now_ms(), principal, delivery.id, owner.address, source, desk.notices.settings)
+    if delivery.is_look or delivery.admitted is not None:
+        decision = admitted.decide(verb, state, delivery, context)
+    else:
+        decision = verb.decide(state, delivery.message, context)
+    if not owner.is_whole and (decision.effects or (delivery.is_settled and decision.reply is None)):
         owner.load(desk.store, head_only=False)
     _submit(owner, delivery, desk, decision)
 
@@ -185,6 +220,7 @@ def _apply(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decisi
         if isinstance(effect, Put | Delete):
             owner.rules.apply(owner.load(desk.store, head_only=False), effect)
     owner.change_timers(delivery, decision)
+    owner.change_open(delivery, decision)
 
 
 def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit) -> None:
@@ -203,7 +239,10 @@ def _hand_in(owner: Owner[State], delivery: Delivery, desk: Desk, commit: Commit
 
 def _bury(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     """What nobody could decide is put aside, so that what waits behind it goes on. The owner is not loaded."""
-    commit = desk.commits.burial(owner, delivery, desk.clock.now_ms())
+    refusal = (
+        Refusal(Code.INTERNAL, _MISTAKE, details=_incident(owner, delivery, desk)) if delivery.is_settled else None
+    )
+    commit = desk.commits.burial(owner, delivery, refusal, desk.clock.now_ms())
     _hand_in(owner, delivery, desk, commit)
 
 
@@ -243,19 +282,14 @@ _STORAGE_FULL = Refusal(
 _NOT_STORED = Refusal(
     Code.UNAVAILABLE, "The change could not be stored and was not made. Try again in a moment.", retryable=True
 )
-_TOO_LATE = Refusal(Code.UNAVAILABLE, "The call came too late to be decided. Try again.", retryable=True)
-_UNKNOWN = Refusal(
-    Code.OUTCOME_UNKNOWN,
-    "This call was made too long ago to know whether it took effect. Look at the present state before you try again.",
-)
+_MISTAKE = "NEXUS made a mistake and changed nothing. Report the incident to the person who runs NEXUS."
 
 
 def _went_wrong(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     """Nothing of the decision was submitted. The state is loaded again; the caller hears an incident id only."""
     owner.is_spoiled = True
     if delivery.is_call:
-        message = "NEXUS made a mistake and changed nothing. Report the incident to the person who runs NEXUS."
-        desk.reply(reply_of(delivery.id, Refusal(Code.INTERNAL, message, details=_incident(owner, delivery, desk))))
+        desk.reply(reply_of(delivery.id, Refusal(Code.INTERNAL, _MISTAKE, details=_incident(owner, delivery, desk))))
     else:
         desk.failed(delivery, is_defect=True)
 
@@ -268,10 +302,10 @@ def _quarantine(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
 
 
 def _refuse_quarantined(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
-    if delivery.is_call:
+    if delivery.is_call or delivery.admitted is not None:
         message = "What is stored of this is damaged, and it is out of use until the person has mended it."
         details = _incident(owner, delivery, desk)
-        desk.reply(reply_of(delivery.id, Refusal(Code.UNAVAILABLE, message, retryable=True, details=details)))
+        _refuse(owner, delivery, desk, Refusal(Code.UNAVAILABLE, message, retryable=True, details=details))
     elif delivery.timer is not None:
         desk.failed(delivery, is_defect=False)  # it rings again, until what is stored is mended
     else:

@@ -2,8 +2,7 @@
 
 Invariants:
 - The loop thread alone delivers to owners, keeps the table of owners, waiting callers and streams, and sends.
-- A call id is given to its owner once until its answer, or that it was left open, is on disk; repeats join the wait
-  and hear the same answer. So what is decided and not stored yet is never decided again.
+- A call id is given to its owner once until its answer, or that it was left open, is on disk (actors/callers.py).
 - A reply whose decision sent messages marked `before_reply` waits, bounded, until their receivers have committed.
 - An owner is dropped from memory only on the loop thread, when it is idle: then nothing can be on its way to it.
 
@@ -23,18 +22,23 @@ from typing import Any
 
 import structlog
 
+from actors import admitted
+from actors.callers import Callers
 from actors.commits import CommitBuilder, reply_of
 from actors.decision import Message, Principal, PrincipalKind, RowEffect, Rules, Verb
 from actors.delivery import Delivery, DueTimer
 from actors.execute import execute
+from actors.host_notices import HostNotices
 from actors.inbound import Inbound
 from actors.inspect import Inspector
+from actors.kept_answers import kept_answer
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
-from actors.principal import StaleStamp, principal_of
+from actors.principal import StaleStamp, principal_of, stale
 from actors.timers import Timers
 from actors.upkeep import Upkeep
-from bus.address import Address, projection
+from bus.address import HOST, Address, projection
+from bus.admitted import CALL_ADMITTED, STAMP_DISPATCHED, STAMP_LOOK
 from bus.clock import Clock
 from bus.codec import CorruptRow, Unencodable, unpack_row
 from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Mark, Parcel, Reply
@@ -57,16 +61,6 @@ class Place:
 
     shard: int
     shards: int
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """Who waits for a call."""
-
-    peers: list[Peer]
-    deadline_ms: int
-    is_open: bool = False
-    """It was left open and that is on disk: nothing in memory depends on this entry any more."""
 
 
 class Host:
@@ -93,14 +87,15 @@ class Host:
         self._executor = executor
         self._incarnations = itertools.count(1)
         self._owners: dict[Address, Owner[Any]] = {}
-        self._waiting: dict[str, _Waiting] = {}
+        self.callers = Callers()
         self._inbound: dict[int, Inbound] = {}
         self._sources: dict[int, Peer] = {}
         self._from_threads: deque[Callable[[], None]] = deque()
         self._wake_is_due = False
         self.known = KnownCalls(store)
         mourners = {kind for kind, rules in roster.items() if "message_died" in rules.verbs}
-        self.commits = CommitBuilder(self.shard_of, _followers(roster), mourners)
+        self.commits = CommitBuilder(place.shards, _followers(roster), mourners)
+        self.notices = HostNotices(place.shard, store, clock)
         self.timers = Timers(store, clock, scheduler, self._give_timer)
         self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel, self.next_incarnation)
         self.inspector = Inspector(place.shard, store, self._live, self._counts)
@@ -150,33 +145,42 @@ class Host:
                 _log.warning("envelope_ignored", kind=type(envelope).__name__, link=peer.link_class.value)
 
     def _call(self, peer: Peer, call: Call) -> None:
-        waiting = self._waiting.get(call.call_id)
-        if waiting is not None:
-            if peer not in waiting.peers:
-                waiting.peers.append(peer)
-            waiting.deadline_ms = max(waiting.deadline_ms, call.deadline_ms)
+        stamp = call.stamp
+        if stamp is not None and stamp.get(STAMP_DISPATCHED) is True and peer.link_class is LinkClass.GATEWAY:
+            self._join(peer, call)
             return
-        self._waiting[call.call_id] = _Waiting([peer], call.deadline_ms)
+        if not self.callers.called(peer, call.call_id, call.deadline_ms):
+            return
         now_ms = self.clock.now_ms()
-        is_late = call.deadline_ms < now_ms
         try:
-            principal = principal_of(peer.link_class, call.stamp, now_ms)
+            principal = principal_of(peer.link_class, stamp, now_ms, self.notices)
         except StaleStamp:
-            stale: dict[str, Any] = {"code": "stale_stamp", "message": "", "retryable": True}
-            self._send_reply(Reply(call.call_id, None, stale))
+            self._send_reply(stale(call.call_id))
             return
         except PermissionError:
             self._send_reply(reply_of(call.call_id, _NO_SUCH_CALL))
             return
-        if call.to.kind == "host":
+        if call.to.kind == HOST:
             self._inspect(call, principal)
             return
-        keeps = call.stamp is not None and call.stamp.get("keep") is True
-        message = Message(call.verb, call.body)
         delivery = Delivery(
-            message, principal, call.call_id, call.call_id, is_call=True, keeps_answer=keeps, is_late=is_late
+            Message(call.verb, call.body),
+            principal,
+            call.call_id,
+            call.call_id,
+            is_call=True,
+            is_late=call.deadline_ms < now_ms,
+            is_look=stamp is not None and stamp.get(STAMP_LOOK) is True,
+            keeps_answer=stamp is not None and stamp.get("keep") is True,
         )
         self._deliver(call.to, delivery)
+
+    def _join(self, peer: Peer, call: Call) -> None:
+        """Wait for a call that a parcel brings: its answer comes when it is decided, or is on disk already."""
+        if self.callers.joined(peer, call.call_id, call.deadline_ms):
+            known = kept_answer(call.call_id, self.store, self.known, lambda: self.answers_floor)
+            if isinstance(known, Reply):
+                self.outbox.leave_again(known)
 
     def _inspect(self, call: Call, principal: Principal) -> None:
         if principal.kind is not PrincipalKind.PERSON:
@@ -189,6 +193,7 @@ class Host:
             self._scheduler.call_later(wait_ms / 1000, lambda: self.inspector.stop_listening(call.call_id))
 
     def _take_parcel(self, parcel: Parcel) -> None:
+        self.notices.heard(parcel)
         inbound = self._inbound.get(parcel.source)
         if inbound is None:
             inbound = Inbound(parcel.source, self._durable_mark(parcel.source), self._scheduler, self._give)
@@ -209,6 +214,13 @@ class Host:
             raise  # from another shard nothing can be taken: what was handled is not known
 
     def _give(self, parcel: Parcel, handled: Handled, gives_up: bool) -> None:
+        if parcel.verb == CALL_ADMITTED:
+            delivery = admitted.delivery_of(parcel, handled, gives_up, self.answers_floor)
+            if delivery is not None:
+                if delivery.is_settled:
+                    self.callers.given(delivery.id)
+                self._deliver(parcel.to, delivery)
+                return
         principal = Principal(PrincipalKind.OWNER, owner=parcel.sender)
         message = Message(parcel.verb, parcel.body)
         delivery = Delivery(
@@ -238,9 +250,6 @@ class Host:
 
     # What execution and the journal say, from any thread (actors/execute.py, Desk).
 
-    def shard_of(self, address: Address) -> int:
-        return address.shard(self.place.shards)
-
     def next_incarnation(self) -> int:
         return next(self._incarnations)
 
@@ -255,7 +264,7 @@ class Host:
         return self._retention.floor
 
     def joined(self, call_id: str) -> None:
-        self._from_thread(lambda: self._left_open(call_id))
+        self._from_thread(lambda: self.callers.left_open(call_id))
 
     def submitted(self, delivery: Delivery) -> None:
         handled = delivery.handled
@@ -314,17 +323,12 @@ class Host:
         if commit.handled is not None:
             self._inbound[commit.handled.source].stored(commit.handled)
         if commit.opened is not None:
-            self._left_open(commit.opened)
+            self.callers.left_open(commit.opened)
         if commit.timer is not None:
             self.timers.settled(commit.owner, commit.timer.name, commit.timer.due_ms)
         if commit.timer_due_ms is not None:
             self.timers.set_for(commit.timer_due_ms)
         self.outbox.leave(commit)
-
-    def _left_open(self, call_id: str) -> None:
-        waiting = self._waiting.get(call_id)
-        if waiting is not None:
-            waiting.is_open = True
 
     def _acknowledge(self, source: int, mark: Mark) -> None:
         if source == self.place.shard:
@@ -333,8 +337,7 @@ class Host:
             self._send(peer, Acknowledgement(self.place.shard, mark))
 
     def _send_reply(self, reply: Reply) -> None:
-        waiting = self._waiting.pop(reply.call_id, None)
-        for peer in waiting.peers if waiting is not None else ():
+        for peer in self.callers.answered(reply.call_id):
             try:
                 self._send(peer, reply)
             except Unencodable:
@@ -346,8 +349,7 @@ class Host:
     def _sweep(self) -> None:
         """Passivate owners that nobody used for a while, and forget open calls that nobody waits for any more."""
         now_ms = self.clock.now_ms()
-        for call_id in [i for i, w in self._waiting.items() if w.is_open and w.deadline_ms < now_ms]:
-            del self._waiting[call_id]
+        self.callers.forget(now_ms)
         oldest = now_ms - owner_idle_ms
         for address in [a for a, owner in self._owners.items() if owner.last_used_ms < oldest and owner.is_idle]:
             self._owners.pop(address).let_go()
@@ -359,7 +361,7 @@ class Host:
     def _counts(self) -> dict[str, int]:
         return {
             "liveOwners": len(self._owners),
-            "waitingCalls": len(self._waiting),
+            "waitingCalls": len(self.callers),
             "undeliveredMessages": self.outbox.size,
         }
 

@@ -17,6 +17,7 @@ from actors.backup import Tell
 from actors.decision import PrincipalKind, Rules
 from bus import address
 from bus.address import Address
+from bus.admitted import CALL_ADMITTED
 from bus.clock import Clock
 from bus.codec import CorruptRow, pack_row, unpack_row, unpack_versioned
 from bus.envelope import Call, Mark, Reply
@@ -28,6 +29,11 @@ from tools.errors import NOT_FOUND, Code, Refusal, unavailable
 
 _DAMAGED: Final = Refusal(
     Code.WRONG_STATE, "That letter is damaged and cannot be sent again. It can be dropped: nexus-bus dead drop"
+)
+_SETTLED: Final = Refusal(
+    Code.WRONG_STATE,
+    "That letter is a call of an agent, which was told that it failed and may have called again since. It can be "
+    "dropped: nexus-bus dead drop",
 )
 _FULL: Final = Refusal(Code.STORAGE_FULL, "The disk that holds NEXUS is full, so nothing was changed.")
 _NOT_STORED: Final = unavailable("The change could not be stored and was not made. Try again in a moment.")
@@ -118,6 +124,9 @@ class Letters:
             letter = _letter(value)
         except CorruptRow:
             tell(_DAMAGED)
+            return
+        if letter.verb == CALL_ADMITTED and letter.sender.kind == "agent":
+            tell(_SETTLED)
             return
         outgoing = Outgoing(
             letter.to.shard(self._shards), letter.to, letter.verb, letter.body, before_reply=False, sender=letter.sender

@@ -89,13 +89,13 @@ class Outbox:
             for reply in commit.replies:
                 self._reply(reply)
             return
-        remaining = {
-            (out.destination, parcel.mark)
+        waited_for = {
+            (out.destination, parcel.mark): parcel.origin_call
             for out, parcel in zip(commit.outgoing, commit.parcels, strict=True)
             if out.before_reply
         }
-        for key in remaining:
-            self._waited_for[key] = commit.call_id
+        self._waited_for |= waited_for
+        remaining = set(waited_for)
         if remaining and commit.replies:
             self._hold(commit.replies, remaining)
         else:

@@ -21,9 +21,9 @@ from typing import Any, Generic, Protocol, TypeVar
 import pykka
 from pykka._envelope import Envelope  # pykka 4.5 does not export what its own inbox protocol takes
 
-from actors.decision import CancelTimer, Decision, Put, Rules, SetTimer
+from actors.decision import Answer, CancelTimer, Decision, Put, Rules, SetTimer
 from actors.delivery import Delivery
-from bus.address import Address
+from bus.address import Address, MalformedAddress
 from bus.codec import CorruptRow, unpack_row, unpack_versioned
 from bus.limits import load_rows_at_once_max
 from bus.store import Store, row_of, state_prefix
@@ -33,6 +33,9 @@ State = TypeVar("State")
 MESSAGES_A_TURN_MAX = 64
 TIMER_ROWS = "~timer/"
 """Rows of the host about its owner: rules never see them."""
+OPEN_ROWS = "~open/"
+"""As well, by call id: which owner must be told what becomes of an admitted call that was left open (0009). Beside the
+owner's state and not in the answer's row, which goes when the answers' floor rises."""
 HEAD = "head"
 """Rows named `head` or `head/...` suffice for verbs that declare `head_only`."""
 
@@ -58,6 +61,7 @@ class _Loading(Generic[State]):
 
     state: State
     timers: dict[str, StoredTimer] = field(default_factory=dict)
+    left_open: dict[str, Address] = field(default_factory=dict)
     after: bytes | None = None
 
 
@@ -119,6 +123,9 @@ class Owner(pykka.Actor, Generic[State]):
         self.is_quarantined = False
         """A stored row is damaged: nothing is decided until the owner is loaded anew."""
         self.timers: dict[str, StoredTimer] = {}
+        self.left_open: dict[str, Address] = {}
+        """Admitted calls that were left open, and who must be told what becomes of them. Loaded with the whole state.
+        """
         self.submitted = 0
         self.settled = 0
         self.last_used_ms = 0
@@ -187,13 +194,15 @@ class Owner(pykka.Actor, Generic[State]):
             row = row_of(key)
             if row.startswith(TIMER_ROWS):
                 loading.timers[row.removeprefix(TIMER_ROWS)] = _timer(unpack_row(value))
+            elif row.startswith(OPEN_ROWS):
+                loading.left_open[row.removeprefix(OPEN_ROWS)] = _address(unpack_row(value))
             else:
                 self.rules.apply(loading.state, Put(row, self._present(row, value)))
         if len(rows) == load_rows_at_once_max:
             loading.after = rows[-1][0]
             self._loading = loading
             return False
-        self.state, self.timers, self.is_whole = loading.state, loading.timers, True
+        self.state, self.timers, self.left_open, self.is_whole = loading.state, loading.timers, loading.left_open, True
         return True
 
     def postpone(self, delivery: Delivery) -> None:
@@ -220,6 +229,15 @@ class Owner(pykka.Actor, Generic[State]):
             elif isinstance(effect, CancelTimer):
                 self.timers.pop(effect.name, None)
 
+    def change_open(self, delivery: Delivery, decision: Decision) -> None:
+        """Which admitted calls a decision leaves open or answers, as actors/commits.py stores it."""
+        if delivery.admitted is not None and delivery.is_settled and decision.reply is None:
+            self.left_open[delivery.id] = delivery.admitted.parcel.sender
+        if self.left_open:
+            for effect in decision.effects:
+                if isinstance(effect, Answer):
+                    self.left_open.pop(effect.call_id, None)
+
     def let_go(self) -> None:
         """Free the state of an owner that was dropped, in turns. Nobody sends it anything any more."""
         if self.state is not None and not self.rules.shed(self.state):
@@ -232,6 +250,7 @@ class Owner(pykka.Actor, Generic[State]):
         self.is_spoiled = False
         self.is_quarantined = False
         self.timers = {}
+        self.left_open = {}
         self._loading = None
         self.incarnation = incarnation
 
@@ -254,6 +273,13 @@ class Owner(pykka.Actor, Generic[State]):
         self._is_scheduled.release()
         if not self.actor_inbox.empty():
             self._wake()  # a message came between the last look and the release
+
+
+def _address(value: Value) -> Address:
+    try:
+        return Address.parse(str(value))
+    except MalformedAddress as problem:
+        raise CorruptRow("the row names no owner") from problem
 
 
 def _timer(value: Value) -> StoredTimer:

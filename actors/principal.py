@@ -1,7 +1,8 @@
 """Who a call is from, as the receiving host stamps it: by the link's proved class, never by what the call says.
 
 An agent's call comes on a gateway's link and carries the stamp that its agent owner gave at admission. A stamp is
-valid for `stamp_valid_ms`; an older one must be admitted again under the same call id (ARCHITECTURE, Admission).
+valid for `stamp_valid_ms`, and not once this host was told that the agent's authority is narrower, or began anew since;
+then the call must be admitted again under the same call id (ARCHITECTURE, Admission).
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from actors.decision import Principal, PrincipalKind
-from bus.envelope import LinkClass
+from actors.host_notices import HostNotices
+from bus.admitted import STALE_STAMP
+from bus.envelope import LinkClass, Reply
 from bus.limits import stamp_valid_ms
 from bus.value import Record
 
@@ -22,7 +25,12 @@ _PERSON: Final = Principal(PrincipalKind.PERSON)
 _GATEWAY: Final = Principal(PrincipalKind.GATEWAY)
 
 
-def principal_of(link_class: LinkClass, stamp: Record | None, now_ms: int) -> Principal:
+def stale(call_id: str) -> Reply:
+    """What the gateway is answered then."""
+    return Reply(call_id, None, {"code": STALE_STAMP, "message": "", "retryable": True})
+
+
+def principal_of(link_class: LinkClass, stamp: Record | None, now_ms: int, notices: HostNotices) -> Principal:
     """Raises StaleStamp; PermissionError for a class that makes no calls, or a stamp where none belongs."""
     match link_class:
         case LinkClass.PERSON if stamp is None:
@@ -31,18 +39,23 @@ def principal_of(link_class: LinkClass, stamp: Record | None, now_ms: int) -> Pr
             return _GATEWAY
         case LinkClass.GATEWAY:
             assert stamp is not None
-            return _agent(stamp, now_ms)
+            return _agent(stamp, now_ms, notices)
         case _:
             raise PermissionError(f"a {link_class.value} link makes no calls")
 
 
-def _agent(stamp: Record, now_ms: int) -> Principal:
-    issued_ms = stamp.get("issuedMs")
-    if not isinstance(issued_ms, int) or issued_ms + stamp_valid_ms < now_ms:
+def _agent(stamp: Record, now_ms: int, notices: HostNotices) -> Principal:
+    issued_ms, version, agent_id = stamp.get("issuedMs"), stamp.get("version"), str(stamp["agentId"])
+    if not isinstance(issued_ms, int) or not isinstance(version, int):
+        raise StaleStamp
+    if issued_ms + stamp_valid_ms < now_ms or notices.is_from_before(issued_ms):
+        raise StaleStamp
+    if notices.is_narrowed(agent_id, version):
         raise StaleStamp
     return Principal(
         PrincipalKind.AGENT,
-        agent_id=str(stamp["agentId"]),
+        agent_id=agent_id,
         workspace_id=str(stamp["workspaceId"]),
         credential=str(stamp["credential"]),
+        version=version,
     )

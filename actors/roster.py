@@ -9,10 +9,11 @@ from actors.agent import RULES as AGENT
 from actors.canvas import RULES as CANVAS
 from actors.decision import Rules
 from actors.directory import RULES as DIRECTORY
+from actors.host_notices import RULES as HOST
 from actors.mailbox import RULES as MAILBOX
 from actors.workspace import RULES as WORKSPACE
 
 
 def roster() -> Mapping[str, Rules[Any]]:
     """By the kind in an owner's address."""
-    return {rules.kind: rules for rules in (DIRECTORY, WORKSPACE, AGENT, MAILBOX, CANVAS)}
+    return {rules.kind: rules for rules in (DIRECTORY, WORKSPACE, AGENT, MAILBOX, CANVAS, HOST)}

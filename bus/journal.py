@@ -51,6 +51,8 @@ class Outgoing:
     before_reply: bool
     sender: Address | None = None
     """Another than the commit's owner: of a dead letter that is put back."""
+    call_id: str | None = None
+    """The call that it belongs to, when that is another than the commit's: one that an earlier decision left open."""
 
 
 @message_record
@@ -89,6 +91,8 @@ class Commit:
     """Runs on the writer's thread once the commit is durable; must be quick and must not raise."""
     failed: Callable[[bool], None] | None = None
     """Runs instead when it was not stored; True when for want of space."""
+    credential: str = ""
+    """Which of the agent's credentials, when `by` is an agent."""
     opened: str | None = None
     """The call that its decision left open."""
     answers_added: int = 0
@@ -254,7 +258,7 @@ class GroupWriter:
                 verb=out.verb,
                 body=out.body,
                 message_id=f"{self._shard}:{commit.sequence}:{index}",
-                origin_call=commit.call_id,
+                origin_call=out.call_id or commit.call_id,
             )
             for index, out in enumerate(commit.outgoing)
         ]
@@ -270,6 +274,8 @@ def journal_record(commit: Commit) -> bytes:
         "at": commit.at_ms,
         "events": events,
     }
+    if commit.credential:
+        record["credential"] = commit.credential
     # What ties the messages of one call together (`nexus-bus trace`).
     if commit.outgoing:
         record["sent"] = [[str(out.to), out.verb] for out in commit.outgoing]

@@ -28,6 +28,8 @@ person_request_depth_max: Final = json_depth_max + 4  # an element of the allowe
 # Time.
 call_deadline_ms_default: Final = 30_000  # common 6.4
 stamp_valid_ms: Final = 5_000  # ARCHITECTURE, Admission
+authority_noted_ms: Final = 60_000  # that a host remembers at least that an agent's authority was narrowed
+authorities_noted_max: Final = 4_096  # more are remembered only while they are younger than that
 before_reply_wait_ms: Final = 5_000
 link_heartbeat_ms: Final = 250
 link_silence_ms_max: Final = 5_000
@@ -191,6 +193,19 @@ cleared_at_once_max: Final = 16
 full_mailbox_retry_seconds: Final = 30
 persona_characters_max: Final = 4_000
 
+# Plans (work-plan-tool.md).
+plan_steps_max: Final = 1_000
+plan_announced_max: Final = 50
+plan_step_characters_max: Final = 300  # of one announcement
+plan_note_characters_max: Final = 4_000
+plan_arguments_kept_bytes_max: Final = 1024  # of a step that is not run any more
+plan_collected_bytes_max: Final = 16 * 1024 * 1024  # arguments of all steps that may still be run
+plan_page_bytes_max: Final = 512 * 1024  # of a page that the person reads
+plan_arguments_shown_bytes_max: Final = 4 * 1024  # of one step in a list; by itself it is shown whole
+plans_kept_max: Final = 10  # of an agent; the oldest that ended go
+plans_removed_at_once_max: Final = 2
+plan_undo_wait_ms: Final = 5_000  # for the owners of what is closed
+
 # Processes.
 child_start_ms_max: Final = 15_000
 child_stop_grace_ms: Final = 5_000
@@ -222,7 +237,16 @@ assert (
     inbox_deliveries_bytes_max + inbox_notifications_bytes_max + inbox_open_threads_bytes_max
     <= result_bytes_max - 8 * 1024  # what surrounds the lists
 )
+assert request_body_bytes_max < plan_collected_bytes_max < envelope_bytes_max  # any one call can be collected
+# One character is at most six bytes of JSON, what stands around an announcement or a step some 100 and 600.
+assert (
+    plan_announced_max * (6 * plan_step_characters_max + 100) + 6 * plan_note_characters_max + page_items_max * 600
+    < result_bytes_max
+)
+assert plan_arguments_kept_bytes_max < plan_arguments_shown_bytes_max < plan_page_bytes_max
+assert plan_undo_wait_ms < call_deadline_ms_default
 assert stamp_valid_ms < call_deadline_ms_default
+assert 2 * stamp_valid_ms < authority_noted_ms  # no stamp from before is valid any more, with a grace for clocks
 assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms

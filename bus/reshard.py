@@ -3,9 +3,11 @@
 | table | goes to |
 | --- | --- |
 | state, timers, dead letters | the shard of their owner's (receiver's) address |
+| state of hosts | every shard: the settings that were published last; nothing else of a host outlives its number |
 | answers | every shard, since a call's row does not name its owner; a given answer wins over an open one |
 | journal | stays with its number; a shard that is no more continues in shard `number % shards` under new sequences |
 | outbox | what its destination has not handled, in the order of its source, as parcels of one new commit |
+| outbox, to a host | a copy to every new host: a call that was sent before it may go to any, and twice does no harm |
 | marks | dropped: every stream begins anew, with sequences above all that ever were |
 | facts | the floor of answers is the highest one |
 
@@ -19,15 +21,16 @@ begun anew on empty stores.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bus import store as keys
-from bus.address import Address, host
+from bus.address import HOST, Address, host
+from bus.admitted import SETTINGS_ROW
 from bus.codec import pack_row, unpack_row
-from bus.envelope import Mark
+from bus.envelope import Mark, Parcel
 from bus.limits import rewrite_bytes_a_commit, rewrite_rows_a_commit
-from bus.parcels import mark_from, parcel_of
+from bus.parcels import mark_from, parcel_of, parcel_row, waited_for_by
 from bus.store import Store, Write, every_row
 from bus.value import Record, Value
 
@@ -95,18 +98,26 @@ class _Dealer:
         self._deal_answers()
         for store in self._old:
             for key, value in every_row(store, b"s"):
-                self._put(Address.parse(key[1:].split(b"\x00", 1)[0].decode()), key, value)
+                owner = Address.parse(key[1:].split(b"\x00", 1)[0].decode())
+                if owner.kind != HOST:
+                    self._put(owner, key, value)
             for key, value in every_row(store, b"t"):
                 self._put(Address.parse(key[9:].split(b"\x00", 1)[0].decode()), key, value)
             for key, value in every_row(store, b"d"):
                 self._put(_receiver(value), key, value)
+        self._deal_settings()
         for writer in self._writers:
             writer.put(keys.fact_key(RESHARDED_FACT), pack_row(self._at_ms))
             writer.flush()
         return Dealt(sum(writer.written for writer in self._writers), self._messages)
 
     def _put(self, owner: Address, key: bytes, value: bytes) -> None:
-        self._writers[owner.shard(len(self._new))].put(key, value)
+        self._writers[self._shard_of(owner)].put(key, value)
+
+    def _shard_of(self, owner: Address) -> int:
+        """A host that is no more is continued as its journal is."""
+        shards = len(self._new)
+        return owner.shard(shards) % shards
 
     def _deal_journal(self) -> None:
         event: Value = [RESHARDED_EVENT, {"from": len(self._old), "to": len(self._new)}]
@@ -132,12 +143,36 @@ class _Dealer:
                 handled = marks[destination]
                 if handled is not None and mark <= handled:
                     continue
-                parcel = parcel_of(source, mark, unpack_row(value))
-                number = parcel.sender.shard(len(self._new))
-                place = Mark(self._first, indexes[number])
-                indexes[number] += 1
-                self._messages += 1
-                self._writers[number].put(keys.outbox_key(parcel.to.shard(len(self._new)), place), value)
+                row = unpack_row(value)
+                parcel = parcel_of(source, mark, row)
+                number = self._shard_of(parcel.sender)
+                for destination_now, copy in self._copies(parcel, row, value):
+                    place = Mark(self._first, indexes[number])
+                    indexes[number] += 1
+                    self._messages += 1
+                    self._writers[number].put(keys.outbox_key(destination_now, place), copy)
+
+    def _copies(self, parcel: Parcel, row: Value, stored: bytes) -> list[tuple[int, bytes]]:
+        """Where a parcel goes now, and how it is stored there."""
+        if parcel.to.kind != HOST:
+            return [(self._shard_of(parcel.to), stored)]
+        waits = waited_for_by(row) is not None
+        return [
+            (number, pack_row(parcel_row(replace(parcel, to=host(number)), waits))) for number in range(len(self._new))
+        ]
+
+    def _deal_settings(self) -> None:
+        """Of what each host was told, the newest: all of them were told, or are about to be (0009)."""
+        newest: tuple[int, Value] | None = None
+        for number, store in enumerate(self._old):
+            stored = store.get(keys.state_key(host(number), SETTINGS_ROW))
+            settings = None if stored is None else unpack_row(stored)
+            version = settings.get("version") if isinstance(settings, dict) else None
+            if isinstance(version, int) and (newest is None or version > newest[0]):
+                newest = (version, settings)
+        if newest is not None:
+            for number, writer in enumerate(self._writers):
+                writer.put(keys.state_key(host(number), SETTINGS_ROW), pack_row(newest[1]))
 
     def _deal_answers(self) -> None:
         """Open ones first, so that a given answer, wherever it is, is written over them."""

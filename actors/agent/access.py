@@ -8,7 +8,7 @@ step is due.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -22,6 +22,7 @@ from actors.credential import TokenHash
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.parsed import parsed
 from bus import address
+from bus.admitted import STAMP_DISPATCHED
 from bus.limits import credential_use_noted_ms
 from bus.value import Record, Value
 from tools.base import Model
@@ -120,7 +121,7 @@ def _repeated(admitting: Admitting, first: UsedKey, verdict: Verdict) -> Record:
     if first.answer is not None:
         return {"answer": first.answer}
     joins = first.isDispatched or verdict is not Verdict.RUNS or admitting.has_effects
-    flag: Literal["dispatched", "keep"] = "dispatched" if joins else "keep"
+    flag = STAMP_DISPATCHED if joins else "keep"
     return {"stamp": {**admitting.stamp(), flag: True}, "callId": first.callId}
 
 

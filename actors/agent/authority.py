@@ -10,8 +10,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from actors.agent import approvals
+from actors.agent import approvals, plan_run
 from actors.agent.admission import GUEST_ID, Mode
+from actors.agent.approval import State
 from actors.agent.budget import BUDGET_ROW, Budget
 from actors.agent.state import (
     DEFAULT_CREDENTIAL,
@@ -174,7 +175,7 @@ def credential_revoke(state: AgentState, body: CredentialRevoke, context: Contex
         return Decision(NOT_FOUND)
     effects = (
         Delete(credential_row(body.name)),
-        *approvals.voided(state.approvals, body.name, context),
+        *_voided(state, body.name, context),
         *head.changed(context.address.id),
         Event("agent.credential_revoked", {"agentId": context.address.id, "credential": body.name}),
     )
@@ -189,7 +190,7 @@ def token_replace(state: AgentState, body: TokenReplace, context: Context) -> De
     credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
     effects = (
         Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
-        *approvals.voided(state.approvals, DEFAULT_CREDENTIAL, context),
+        *_voided(state, DEFAULT_CREDENTIAL, context),
         *head.changed(context.address.id),
         Event("agent.credential_replaced", {"agentId": context.address.id, "credential": DEFAULT_CREDENTIAL}),
     )
@@ -230,6 +231,16 @@ def _withheld(state: AgentState, head: Head, tool: str, by: str, context: Contex
         *head.changed(context.address.id),
         Event("agent.tool_withheld", {"agentId": context.address.id, "tool": tool, "by": by}),
     )
+
+
+def _voided(state: AgentState, credential: str, context: Context) -> tuple[Effect, ...]:
+    """What the credential asked for ends, and with it a run that waits for one of its cards."""
+    effects = [*approvals.voided(state.approvals, credential, context)]
+    for approval in state.approvals.values():
+        if approval.step is not None and approval.credential == credential and approval.state is State.PENDING:
+            plan_id, number, code = approval.step.planId, approval.step.number, Code.UNIDENTIFIED_CALLER
+            effects += plan_run.step_denied(state, plan_id, number, context, code)
+    return tuple(effects)
 
 
 def _done(head: Head, context: Context, effects: tuple[Effect, ...] = ()) -> Decision:

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from actors.agent import approvals, plan_steps
+from actors.agent import approvals, plan_run
 from actors.agent.approval import Approval, Happening, State
 from actors.agent.state import AgentState, DispatchedCall, dispatched_row
 from actors.decision import Context, Decision, Dispatch, Effect, PrincipalKind, Put, Verb, VerbTable
@@ -91,10 +91,10 @@ def approval_decide(state: AgentState, body: ApprovalDecide, context: Context) -
         following = approval.denied(body.how, body.note or None, context.now_ms)
     if following is None:
         return Decision(_too_late(approval.state_at(context.now_ms)))
-    effects = approvals.decided(id_, following, context)
+    effects, state_after = approvals.decided(id_, following, context), following.state
     if following.step is not None:
-        effects = (*effects, *_step_effects(state, id_, following, context))
-    state_after = State.IN_USE if any(isinstance(effect, Dispatch) for effect in effects) else following.state
+        further, state_after = _step_goes_on(state, id_, following, context)
+        effects = (*effects, *further)
     reply: Record = {"approvalId": body.approvalId, "state": state_after.value, "tool": approval.tool}
     return Decision(reply, effects)
 
@@ -105,23 +105,26 @@ def approval_due(state: AgentState, body: ApprovalDue, context: Context) -> Deci
         return DONE
     effects = approvals.changed(body.id, approval, Happening.EXPIRE, context)
     if effects and approval.step is not None:
-        effects = (*effects, *plan_steps.step_denied(state, approval.step.planId, approval.step.number, context))
+        code = Code.APPROVAL_LAPSED
+        effects = (*effects, *plan_run.step_denied(state, approval.step.planId, approval.step.number, context, code))
     return Decision({}, effects)
 
 
-def _step_effects(state: AgentState, id_: str, approval: Approval, context: Context) -> tuple[Effect, ...]:
-    """A step of a collected plan goes on as soon as its card is decided."""
+def _step_goes_on(
+    state: AgentState, id_: str, approval: Approval, context: Context
+) -> tuple[tuple[Effect, ...], State]:
+    """A step of a collected plan goes on, or its run ends, as soon as its card is decided."""
     assert approval.step is not None
     plan_id, number = approval.step.planId, approval.step.number
     if approval.state is State.DENIED:
-        return plan_steps.step_denied(state, plan_id, number, context)
-    effects = plan_steps.step_approved(state, plan_id, number, approval.fingerprint, id_, context)
+        return plan_run.step_denied(state, plan_id, number, context), State.DENIED
+    effects = plan_run.step_approved(state, plan_id, number, approval.fingerprint, id_, context)
     sent = [effect for effect in effects if isinstance(effect, Dispatch)]
-    if not sent:  # the plan has ended meanwhile: nothing will use it
-        return (*effects, *approvals.changed(id_, approval, Happening.REVOKE, context))
+    if not sent:  # no run waits for it any more, or the step is refused as things stand now: nothing will use it
+        return (*effects, *approvals.changed(id_, approval, Happening.REVOKE, context)), State.VOIDED
     row = DispatchedCall(tool=approval.tool, at=context.now_ms, approvalId=id_)
     used = approvals.changed(id_, approval, Happening.USE, context)
-    return (*effects, *used, Put(dispatched_row(sent[0].call_id), row.model_dump()))
+    return (*effects, *used, Put(dispatched_row(sent[0].call_id), row.model_dump())), State.IN_USE
 
 
 def _summary(id_: str, approval: Approval, context: Context) -> Record:

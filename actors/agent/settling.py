@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.agent import approvals, keys, plan_steps
+from actors.agent import approvals, keys, plan_run
 from actors.agent.approval import Happening
 from actors.agent.plan_steps import Settlement
 from actors.agent.state import AgentState, DispatchedCall, dispatched_row
 from actors.decision import Context, Decision, Delete, Effect, PrincipalKind, Verb, VerbTable
 from actors.parsed import DONE, parsed
+from bus.admitted import CALL_ADMITTED, SETTLED
 from tools.base import Model
 from tools.errors import Code, Refusal
 
@@ -42,14 +43,14 @@ def settled(state: AgentState, body: Settled, context: Context) -> Decision:
         effects += _approval_after(state, call, settlement, context)
         if call.keyDigest is not None and settlement.may_be_tried_again:
             effects += keys.forgotten(state.keys, call.keyDigest)
-    effects += plan_steps.settled(state, body.callId, settlement, context)
+    effects += plan_run.settled(state, body.callId, settlement, context)
     return Decision({}, tuple(effects))
 
 
 def message_died(state: AgentState, body: MessageDied, context: Context) -> Decision:
     """Of a dispatched call: it never ran. What else dies is told in the event log and held by the person's commands."""
     call_id = body.body.get("callId")
-    if not isinstance(call_id, str) or body.verb != "call_admitted":
+    if not isinstance(call_id, str) or body.verb != CALL_ADMITTED:
         return DONE
     return settled(state, Settled(callId=call_id, error=_DIED.to_record()), context)
 
@@ -74,7 +75,7 @@ _OWNER: Final = frozenset({PrincipalKind.OWNER})
 
 VERBS: Final[VerbTable[AgentState]] = VerbTable(
     {
-        "settled": Verb(parsed(Settled, settled), _OWNER),
+        SETTLED: Verb(parsed(Settled, settled), _OWNER),
         "message_died": Verb(parsed(MessageDied, message_died), _OWNER),
     }
 )

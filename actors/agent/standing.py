@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.agent import budget
+from actors.agent import budget, plan_steps
 from actors.agent.admission import AgentFacts, PlanPhase
 from actors.agent.approvals import pending_count
 from actors.agent.state import AgentState, Head
@@ -14,7 +14,7 @@ def standing(
     state: AgentState, head: Head, context: Context, *, is_budgeted: bool = False, counts_cards: bool = False
 ) -> AgentFacts:
     """What is true of the agent now; `head` is the living agent's. What few calls need is worked out only for them."""
-    plan = state.plans.open_plan()
+    plan = plan_steps.open_plan(state)
     phase: PlanPhase = "none" if plan is None else plan.phase
     return AgentFacts(
         workspace_id=head.workspaceId,

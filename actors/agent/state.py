@@ -1,5 +1,5 @@
-"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`, and of its
-authority `withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`, `plan/<id>`, `step/<plan>/<number>`."""
+"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`; of its authority
+`withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`; and of its plans (plan_book.py)."""
 
 from __future__ import annotations
 
@@ -188,4 +188,4 @@ def problems(state: AgentState) -> list[str]:
     used = {call.approvalId for call in state.dispatched.values()}
     if any((approval.state == "in_use") != (id_ in used) for id_, approval in state.approvals.items()):
         found.append("an approval is in use by no call, or a call uses one that is not in use")
-    return found
+    return [*found, *state.plans.problems()]

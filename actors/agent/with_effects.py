@@ -20,13 +20,11 @@ from actors.agent.plan_steps import StepCall
 from actors.agent.state import AgentState, DispatchedCall, Head, dispatched_row
 from actors.decision import Context, Dispatch, Effect, Event, Put
 from bus.address import Address
+from bus.admitted import STAMP_DISPATCHED, STAMP_LOOK
 from bus.limits import approval_arguments_bytes_max
 from bus.value import Record
 from tools.base import Model
 from tools.errors import Code, Refusal
-
-_ENDS_THE_PLAN: Final = "plan_end"
-"""The one write that is no step of the plan."""
 
 _TOO_LARGE: Final = Refusal(
     Code.TOO_LARGE,
@@ -84,8 +82,8 @@ class Admitting:
         """Whether a call that runs is charged or recorded."""
         if self.facts.kind == "read":
             return False
-        plan = self.state.plans.open_plan()
-        is_step = plan is not None and plan.phase == "running" and self.facts.tool != _ENDS_THE_PLAN
+        plan = plan_steps.open_plan(self.state)
+        is_step = plan is not None and plan.phase == "running" and self.facts.tool not in plan_steps.NOT_STEPS
         return self.facts.isBudgeted or is_step
 
     @property
@@ -104,7 +102,7 @@ class Admitting:
         }
 
     def needs(self, *what: str) -> Record:
-        return {"needs": [*what], "stamp": {**self.stamp(), "look": True}}
+        return {"needs": [*what], "stamp": {**self.stamp(), STAMP_LOOK: True}}
 
     def key_digest(self, given: GivenKey) -> str:
         return keys.digest_of(self.head.workspaceId, self.facts.tool, given.key)
@@ -132,13 +130,15 @@ def dispatches(admitting: Admitting, key: GivenKey | None, used: tuple[str, Appr
     if call is None:
         return admitting.needs("call"), ()
     step = admitting.step(call)
-    effects: list[Effect] = []
+    noted = plan_steps.recorded(state, step, context)
+    if isinstance(noted, Refusal):
+        return {"refusal": noted.to_record()}, ()
+    effects: list[Effect] = [*noted]
     if used is not None:
         effects += approvals.changed(*used, Happening.USE, context)
     if admitting.facts.isBudgeted:
         effects.append(budget.charged(state.budget, context.now_ms))
         effects.append(Event("surface.charged", {"agentId": context.address.id, "tool": step.tool}))
-    effects += plan_steps.recorded(state, step, context)
     digest = None if key is None else admitting.key_digest(key)
     if key is not None and digest is not None:
         effects += keys.kept(state.keys, digest, key, context.now_ms, is_dispatched=True)
@@ -157,7 +157,7 @@ def dispatches(admitting: Admitting, key: GivenKey | None, used: tuple[str, Appr
             fingerprint=used[1].fingerprint or None if used is not None else None,
         )
     )
-    return {"stamp": {**admitting.stamp(), "dispatched": True}, "callId": call.callId}, tuple(effects)
+    return {"stamp": {**admitting.stamp(), STAMP_DISPATCHED: True}, "callId": call.callId}, tuple(effects)
 
 
 def asks(admitting: Admitting, key: GivenKey | None) -> Result:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from bus import address
+from bus.admitted import FINGERPRINT, STALE_STAMP, STAMP_DISPATCHED, WOULD
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.envelope import Reply
@@ -21,7 +22,6 @@ from bus.limits import admission_rounds_max, call_deadline_ms_default
 from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash
 from nexus.gateway.identity import Identity, waiting_count
-from nexus.gateway.reading import STALE_STAMP
 from nexus.gateway.route import claimed_workspace, owner_of
 from tools.base import Tool
 from tools.errors import Refusal, unavailable
@@ -59,7 +59,7 @@ class Admission:
 
     @property
     def is_dispatched(self) -> bool:
-        return self.stamp is not None and self.stamp.get("dispatched") is True
+        return self.stamp is not None and self.stamp.get(STAMP_DISPATCHED) is True
 
 
 _UNSETTLED: Final = unavailable("What you may do is being changed. Try again in a moment.")
@@ -143,9 +143,9 @@ class Admissions:
             to, tool.name, arguments.record, call_id=self._clock.new_id(), within_ms=within_ms, stamp=stamp
         )
         if reply.ok is not None:
-            return {"would": reply.ok.get("would"), "fingerprint": reply.ok.get("fingerprint")}
+            return {WOULD: reply.ok.get(WOULD), FINGERPRINT: reply.ok.get(FINGERPRINT)}
         error = reply.error or {}
-        return None if error.get("code") == STALE_STAMP else {"would": {"error": error}}
+        return None if error.get("code") == STALE_STAMP else {WOULD: {"error": error}}
 
     async def _ask(self, request: ToolRequest, body: Record, within_ms: int) -> Reply:
         # A new id each time: under the call's own id the host would repeat the first admission's answer.
@@ -195,7 +195,7 @@ def _admission(ok: Record, look: object) -> Admission:
 
 
 def _as_looked(look: object) -> Reply:
-    would = look.get("would") if isinstance(look, dict) else None
+    would = look.get(WOULD) if isinstance(look, dict) else None
     assert isinstance(would, dict), "only a look that was sent can be the answer"
     ok, error = would.get("ok"), would.get("error")
     return Reply("", ok if isinstance(ok, dict) else None, error if isinstance(error, dict) else None)

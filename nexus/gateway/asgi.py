@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final
 
 import mcp_types as types
@@ -52,12 +52,19 @@ class Gateway:
     """Serves MCP for one home. `asgi_app` is run by one uvicorn server over the TCP and the Unix listener."""
 
     def __init__(
-        self, caller: Caller, clock: Clock, tools: tuple[Tool, ...], port: int, *, seal_key: bytes | None = None
+        self,
+        caller: Caller,
+        clock: Clock,
+        tools: tuple[Tool, ...],
+        port: int,
+        *,
+        seal_key: bytes | None = None,
+        card_appeared: Callable[[], None] = lambda: None,
     ) -> None:
         """`port` is the TCP listener's. `seal_key` seals cursors: give all gateways of a home the same one; without
-        it cursors end with this gateway."""
+        it cursors end with this gateway. `card_appeared` hears of each new approval that waits for the person."""
         seal = CursorSeal(seal_key or os.urandom(_SEAL_KEY_BYTES))
-        journey = Journey(caller, clock, {tool.name: tool for tool in tools}, Composer(seal, tools))
+        journey = Journey(caller, clock, {tool.name: tool for tool in tools}, Composer(seal, tools), card_appeared)
         server = McpServer(journey, clock, tools).server
         # Hosts, origins and body sizes are judged here, more strictly than the managers can. JSON answers for the
         # older era halve its cost; with them the newer one would lose progress and cancelling by disconnect.

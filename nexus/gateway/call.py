@@ -16,6 +16,7 @@ from typing import Final
 import orjson
 from pydantic import ValidationError
 
+from bus.admitted import STALE_STAMP, STAMP_DISPATCHED
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.envelope import Reply
@@ -25,7 +26,7 @@ from nexus.gateway.admitting import Admission, Admissions, ToolRequest, remainin
 from nexus.gateway.arguments import Arguments, check_arguments
 from nexus.gateway.compose import Composer
 from nexus.gateway.incident import incident
-from nexus.gateway.reading import STALE_STAMP, OwnerRefused, Reading
+from nexus.gateway.reading import OwnerRefused, Reading
 from nexus.gateway.route import owner_of
 from tools.base import Route, Tool
 from tools.errors import Code, Refusal, unavailable
@@ -143,7 +144,7 @@ class Journey:
                 return Reply(call_id, None, refused_by_owner.error)
         to = owner_of(tool, arguments.record, stamp, call_id)
         # A dispatched call is with its owner already, from the agent's owner: this one only waits for the answer.
-        body = {} if stamp.get("dispatched") is True else arguments.record
+        body = {} if stamp.get(STAMP_DISPATCHED) is True else arguments.record
         return await self._caller.call(to, tool.name, body, call_id=call_id, within_ms=within_ms, stamp=stamp)
 
     def _checked(self, tool: Tool, content: Record | None, waiting: int) -> Answer:

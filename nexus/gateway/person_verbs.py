@@ -20,7 +20,7 @@ from bus.address import DIRECTORY
 from bus.limits import name_characters_max
 from bus.value import Record, Value
 from nexus import __version__
-from nexus.gateway import person_backup, person_bus, person_log, person_upkeep, person_workspaces
+from nexus.gateway import person_backup, person_bus, person_log, person_plans, person_upkeep, person_workspaces
 from nexus.gateway.naming import resolve
 from nexus.gateway.person_owners import Owners, Run, VerbRefused, checked_arguments, chosen, text
 from nexus.gateway.person_owners import checked as _checked
@@ -211,11 +211,13 @@ VERBS: Final[Mapping[str, Run]] = {
     "bus.dead.drop": _checked(person_upkeep.OneLetter, person_upkeep.dead_drop),
     "bus.trace": _checked(person_log.Trace, person_log.trace),
     "bus.top": _checked(person_upkeep.Top, person_upkeep.top),
+    **person_plans.VERBS,
 }
 
 STREAMS: Final[Mapping[str, Stream]] = {
     "bus.tail": _streamed(person_bus.Tail, person_bus.follow),
     "bus.doctor": _streamed(person_upkeep.Doctor, person_upkeep.doctor),
     "bus.export": _streamed(person_log.Export, person_log.export),
+    **person_plans.STREAMS,
 }
 """Verbs that answer `{"event": ...}` lines; at its end one that ends answers `{"ok": ...}`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from bus.address import Address
 from bus.client import Caller, DeadlinePassed
@@ -13,9 +13,6 @@ from bus.clock import Clock
 from bus.limits import reads_at_once_max
 from bus.value import Record
 from tools.errors import Code
-
-STALE_STAMP: Final = "stale_stamp"
-"""Between host and gateway only: the admission is too old or older than the agent's present authority."""
 
 Question: TypeAlias = tuple[Address, str, Record]
 

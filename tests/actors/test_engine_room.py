@@ -108,13 +108,13 @@ def test_an_open_call_that_nobody_waits_for_any_more_is_forgotten_and_its_answer
         hosts.running[far.shard(2)].close_links()
         call = clock.new_id()
         waiting = asyncio.ensure_future(hosts.ok(ONE, "ask", {"to": str(far)}, call_id=call))
-        await until(lambda: call in near.host._waiting and near.host._waiting[call].is_open)
+        await until(lambda: call in near.host.callers._waiting and near.host.callers._waiting[call].is_open)
         waiting.cancel()
         near.host._sweep()
-        assert len(near.host._waiting) == 1
+        assert len(near.host.callers) == 1
         clock.advance(60_000)
         near.host._sweep()
-        assert near.host._waiting == {}
+        assert len(near.host.callers) == 0
         hosts.restart(far.shard(2))
         assert await hosts.ok(ONE, "ask", {"to": str(far)}, call_id=call) == {"total": 0}
 

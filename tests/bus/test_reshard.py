@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bus import store as keys
-from bus.address import Address
+from bus.address import Address, host
+from bus.admitted import AUTHORITY_CHANGED, SETTINGS_ROW
 from bus.codec import pack_row, unpack_row
 from bus.envelope import Mark, Parcel
-from bus.parcels import parcel_row
+from bus.parcels import parcel_of, parcel_row, waited_for_by
 from bus.reshard import RESHARDED_EVENT, CannotReshard, reshard
 from bus.store import Store
 from bus.store_memory import MemoryStore
@@ -90,6 +91,46 @@ def test_only_unhandled_messages_go_on_in_the_order_of_their_source_above_all_ol
     assert [keys.mark_of(key) for key, _ in rows] == [Mark(41, 0), Mark(41, 1)]
     assert [value for _, value in rows] == [parcel(0, mark, sender, to) for mark in marks[1:]]
     assert new[0].scan(b"m") == []
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 2)])
+def test_every_new_host_has_the_settings_that_were_published_last_and_no_other_row_of_a_host(
+    before: int, after: int
+) -> None:
+    """0009: no decision is by older settings than one before it."""
+    old, new = stores(before), stores(after)
+    for number, store in enumerate(old):
+        settings: Record = {"version": 7 - number, "values": {"workspaces.gridColumns": number + 1}}
+        store.commit([(keys.state_key(host(number), SETTINGS_ROW), pack_row(settings))])
+    reshard(old, new, 9)
+    kept: Record = {"version": 7, "values": {"workspaces.gridColumns": 1}}
+    for number, store in enumerate(new):
+        assert state_of(store) == {keys.state_key(host(number), SETTINGS_ROW): kept}
+
+
+def test_what_a_host_was_not_told_yet_is_told_to_every_new_host_and_still_waited_for() -> None:
+    """0009: a narrowing stays behind the calls that its sender sent on before it, wherever they go now."""
+    old, new = stores(2), stores(3)
+    sender = at(0, 2)
+    body: Record = {"agentId": "a1", "version": 2}
+    told = Parcel(0, Mark(7, 0), sender, host(1), AUTHORITY_CHANGED, body, "0:7:0", "k")
+    old[0].commit([(keys.outbox_key(1, Mark(7, 0)), pack_row(parcel_row(told, before_reply=True)))])
+    assert reshard(old, new, 9).messages == 3
+    source = sender.shard(3)
+    rows = new[source].scan(b"o")
+    assert [keys.destination_of(key) for key, _ in rows] == [0, 1, 2]
+    for number, (key, value) in enumerate(rows):
+        parcel = parcel_of(source, keys.mark_of(key), unpack_row(value))
+        assert (parcel.to, parcel.body, parcel.sender) == (host(number), body, sender)
+        assert waited_for_by(unpack_row(value)) == "k"
+
+
+def test_a_dead_letter_to_a_host_that_is_no_more_goes_where_its_journal_goes() -> None:
+    old, new = stores(3), stores(2)
+    letter: Record = {"to": str(host(2)), "verb": "v", "body": {}, "from": str(COUNTERS[0]), "call": "", "message": ""}
+    old[2].commit([(keys.dead_letter_key(0, Mark(1, 0)), pack_row(letter))])
+    reshard(old, new, 9)
+    assert new[0].get(keys.dead_letter_key(0, Mark(1, 0))) == pack_row(letter)
 
 
 def test_journals_keep_their_number_and_those_of_vanished_shards_go_on_behind_the_event() -> None:

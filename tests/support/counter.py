@@ -24,7 +24,8 @@ from actors.decision import (
 )
 from bus.address import Address
 from bus.value import Record, Value
-from tools.errors import NOT_FOUND
+from tools.errors import NOT_FOUND, Code, Refusal
+from tools.setting_catalogue import GRID_COLUMNS
 
 
 @dataclass
@@ -41,6 +42,23 @@ class Count:
 def _add(state: Count, message: Message, context: Context) -> Decision:
     total = state.value + 1
     return Decision({"total": total}, (Put("head", total), Event("test.added", {"total": total})))
+
+
+def _add_at(state: Count, message: Message, context: Context) -> Decision:
+    """An addition that names the total that it saw."""
+    if message.body["expected"] != state.value:
+        return Decision(Refusal(Code.VERSION_CONFLICT, "The total is another one."))
+    return _add(state, message, context)
+
+
+def _total(state: Count, message: Message, context: Context) -> Record:
+    if "gone" in state.rows:
+        raise LookupError("nobody asks for the fingerprint of what is not there")
+    return {"total": state.value}
+
+
+def _as_of_now(state: Count, arguments: Record) -> Record:
+    return {**arguments, "expected": state.value}
 
 
 def _read(state: Count, message: Message, context: Context) -> Decision:
@@ -117,7 +135,8 @@ _ANY: Final = frozenset(PrincipalKind)
 class CounterRules(Rules[Count]):
     kind = "counter"
     verbs: Mapping[str, Verb[Count]] = {
-        "add": Verb(_add, _ANY),
+        "add": Verb(_add, _ANY, fingerprint=_total),
+        "add_at": Verb(_add_at, _ANY, fingerprint=_total, as_of_now=_as_of_now),
         "read": Verb(_read, _ANY),
         "glance": Verb(_read, _ANY, head_only=True),
         "tell": Verb(_tell, _ANY),
@@ -127,7 +146,10 @@ class CounterRules(Rules[Count]):
         "answered": Verb(_answered, frozenset({PrincipalKind.OWNER})),
         "fail": Verb(_fail, _ANY),
         "half": Verb(_half, _ANY),
-        "refuse": Verb(_refuse, _ANY),
+        "refuse": Verb(_refuse, _ANY, fingerprint=_total),
+        "setting": Verb(lambda s, m, c: Decision({"columns": c.settings.of(GRID_COLUMNS)}), _ANY),
+        "who": Verb(lambda s, m, c: Decision({"by": c.principal.label(), "call": c.call_id}), _ANY),
+        "go": Verb(lambda s, m, c: Decision({}, (Put("gone", True),)), _ANY),
         "odd": Verb(_odd, _ANY),
         "make_odd": Verb(lambda s, m, c: Decision({}, (Put("odd", True),)), _ANY),
         "alarm": Verb(_set_alarm, _ANY),

@@ -111,7 +111,7 @@ def in_loop(
 class GatewayBench:
     """`async with` it. Knows one agent, admitted to everything until the test scripts otherwise."""
 
-    def __init__(self, tools: tuple[Tool, ...] = TOOLS) -> None:
+    def __init__(self, tools: tuple[Tool, ...] = TOOLS, card_appeared: Callable[[], None] = lambda: None) -> None:
         self.clock = ManualClock()
         self.caller = ScriptedCaller()
         self.waiting = 3
@@ -119,7 +119,7 @@ class GatewayBench:
         self.caller.on("admit", self._admit)
         for each in tools:
             self.caller.on(each.name, {"title": "Plan"})
-        self.gateway = Gateway(self.caller, self.clock, tools, PORT)
+        self.gateway = Gateway(self.caller, self.clock, tools, PORT, card_appeared=card_appeared)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:

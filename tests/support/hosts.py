@@ -75,6 +75,13 @@ class Hosts:
         assert reply.ok is not None, reply.error
         return reply.ok
 
+    async def as_agent(
+        self, to: Address, verb: str, body: Record, stamp: Record, call_id: str | None = None, within_ms: int = 8_000
+    ) -> Reply:
+        """Call as the gateway does for an agent that was given `stamp`."""
+        call_id = call_id or self.clock.new_id()
+        return await self.agents.call(to, verb, body, call_id=call_id, within_ms=within_ms, stamp=stamp)
+
     def _start(self, shard: int) -> RunningHost:
         around = Surroundings(
             place=Place(shard, len(self.sockets)),

@@ -1,0 +1,36 @@
+"""The words that agent owners, hosts and gateways share about admitted calls (docs/decisions/0009).
+
+Parcels: `call_admitted` from an agent owner to a tool's owner; `settled`, `looked` and (a dead letter's) `message_died`
+back. To every host: `authority_changed`, `settings_published`. On a call from a gateway: two marks in its stamp.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+CALL_ADMITTED: Final = "call_admitted"
+"""{tool, arguments, callId, stamp, deadlineMs, fingerprint, asOfNow, isLook}: an admitted call on its way."""
+SETTLED: Final = "settled"
+"""{callId, ok} or {callId, error}: what became of it, told once for each `call_admitted` that is no look."""
+LOOKED: Final = "looked"
+"""{callId, would, fingerprint}: what would become of it."""
+
+AUTHORITY_CHANGED: Final = "authority_changed"
+"""{agentId, version}: stamps of that agent below `version` are honoured no more."""
+SETTINGS_PUBLISHED: Final = "settings_published"
+"""{version, values}: the settings from now on; `values` holds those that differ from their default."""
+SETTINGS_ROW: Final = "settings"
+"""Where a host keeps them: {version, values}, also after a reshard."""
+
+STAMP_LOOK: Final = "look"
+"""In a stamp, True: decide without effects and answer {would, fingerprint}. Such a call has an id of its own, never
+that of the call that it looks ahead to: who waits for one would be answered with the other."""
+STAMP_DISPATCHED: Final = "dispatched"
+"""In a stamp, True: the call comes, or came, by `call_admitted`; wait for its answer under its id, decide nothing."""
+WOULD: Final = "would"
+"""Of a look's answer: {ok: answer}, {error: refusal} or {open: True} (the call would be left open)."""
+FINGERPRINT: Final = "fingerprint"
+"""Of a look's answer: what the tool's `fingerprint` says of its target; None if it has none, or would be refused."""
+
+STALE_STAMP: Final = "stale_stamp"
+"""The code, between host and gateway only, of a call whose stamp is not honoured: admit it again, same call id."""
