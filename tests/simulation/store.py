@@ -69,7 +69,7 @@ class AttachedStore:
         grows = any(value is not None for _, value in writes)
         full = grows and (disk.is_full or rng.random() < faults.disk_full)
         broken = rng.random() < faults.disk_broken
-        before_us = rng.randrange(duration_us)
+        before_us = rng.randrange(max(duration_us, 1))
         disk.scheduler.meanwhile(before_us)
         if full:
             raise StoreFull
