@@ -94,6 +94,8 @@ def decide(verb: Verb[State], state: State, delivery: Delivery, context: Context
     """Decide an admitted call or look ahead to any. The verdict comes before the fingerprint, which is never asked of
     a target that a refusal says nothing of (it may be gone)."""
     admitted, message = delivery.admitted, delivery.message
+    if admitted is not None and not delivery.is_look and _is_past(admitted, context.now_ms):
+        return Decision(TOO_LATE)
     if admitted is not None and admitted.as_of_now and verb.as_of_now is not None:
         message = replace(message, body=verb.as_of_now(state, message.body))
     decision = verb.decide(state, message, context)
@@ -125,6 +127,10 @@ def settlement(shard: int, sender: Address, reply: Reply) -> Outgoing:
 def looked(shard: int, sender: Address, call_id: str, answer: Record) -> Outgoing:
     """Tells the owner `sender`, on `shard`, what its call would do."""
     return Outgoing(shard, sender, LOOKED, {"callId": call_id, **answer}, before_reply=False, call_id=call_id)
+
+
+def _is_past(admitted: AdmittedCall, now_ms: int) -> bool:
+    return admitted.deadline_ms is not None and admitted.deadline_ms < now_ms
 
 
 def _would(reply: Record | Refusal | None) -> Record:

@@ -100,7 +100,7 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     if owner.is_quarantined:
         _refuse_quarantined(owner, delivery, desk)
         return
-    if delivery.is_late or _is_past(delivery, desk):
+    if delivery.is_late:
         _refuse(owner, delivery, desk, admitted.TOO_LATE)
         return
     if not _needs_head_only(owner, delivery) and not owner.load_some(desk.store):
@@ -150,13 +150,6 @@ def _say_again(owner: Owner[State], delivery: Delivery, desk: Desk, known: Reply
         owner.load(desk.store, head_only=False)
         owner.left_open[delivery.id] = delivery.admitted.parcel.sender
     _hand_in(owner, delivery, desk, desk.commits.settled_before(owner, delivery, reply, desk.clock.now_ms()))
-
-
-def _is_past(delivery: Delivery, desk: Desk) -> bool:
-    call = delivery.admitted
-    if call is None or call.deadline_ms is None or delivery.is_look:
-        return False
-    return call.deadline_ms < desk.clock.now_ms()
 
 
 def _refuse(owner: Owner[State], delivery: Delivery, desk: Desk, refusal: Refusal) -> None:

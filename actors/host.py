@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import structlog
@@ -25,19 +24,21 @@ import structlog
 from actors import admitted
 from actors.callers import Callers
 from actors.commits import CommitBuilder, reply_of
-from actors.decision import Message, Principal, PrincipalKind, RowEffect, Rules, Verb
+from actors.decision import Message, Principal, PrincipalKind, Rules
 from actors.delivery import Delivery, DueTimer
 from actors.execute import execute
 from actors.host_notices import HostNotices
 from actors.inbound import Inbound
 from actors.inspect import Inspector
 from actors.kept_answers import kept_answer
+from actors.nobody import NOBODY
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
 from actors.principal import StaleStamp, principal_of, stale
 from actors.timers import Timers
 from actors.upkeep import Upkeep
 from bus.address import HOST, Address, projection
+from bus.address import host as host_address
 from bus.admitted import CALL_ADMITTED, STAMP_DISPATCHED, STAMP_LOOK
 from bus.clock import Clock
 from bus.codec import CorruptRow, Unencodable, unpack_row
@@ -180,7 +181,7 @@ class Host:
         if self.callers.joined(peer, call.call_id, call.deadline_ms):
             known = kept_answer(call.call_id, self.store, self.known, lambda: self.answers_floor)
             if isinstance(known, Reply):
-                self.outbox.leave_again(known)
+                self.reply_again(known)
 
     def _inspect(self, call: Call, principal: Principal) -> None:
         if principal.kind is not PrincipalKind.PERSON:
@@ -238,7 +239,7 @@ class Host:
     def _deliver(self, to: Address, delivery: Delivery) -> None:
         owner = self._owners.get(to)
         if owner is None:
-            rules = self._roster.get(to.kind, _NOBODY)
+            rules = self._roster.get(to.kind, NOBODY)
             owner = Owner(to, rules, self.next_incarnation(), self._executor, self._execute)
             self._owners[to] = owner
         owner.last_used_ms = self.clock.now_ms()
@@ -257,7 +258,13 @@ class Host:
         self._from_thread(lambda: self._send_reply(reply))
 
     def reply_again(self, reply: Reply) -> None:
-        self._from_thread(lambda: self.outbox.leave_again(reply))
+        """By way of the journal: of what is on disk and not released yet nobody knows what its answer waits for."""
+
+        def is_released(*_: object) -> None:
+            self._from_thread(lambda: self.outbox.leave_again(reply))
+
+        me, incarnation = host_address(self.place.shard), self.next_incarnation()
+        self.journal.submit(Commit(me, incarnation, "", "", 0, released=is_released, failed=is_released))
 
     @property
     def answers_floor(self) -> str:
@@ -375,22 +382,5 @@ def _followers(roster: Mapping[str, Rules[Any]]) -> Mapping[str, tuple[Address, 
     return followers
 
 
-class _Nobody(Rules[None]):
-    """The rules of a kind that does not exist: every verb is a defect of its sender, every parcel a dead letter."""
-
-    kind = "nobody"
-    verbs: Mapping[str, Verb[None]] = MappingProxyType({})
-
-    def new_state(self) -> None:
-        return None
-
-    def apply(self, state: None, effect: RowEffect) -> None:
-        """Nothing is ever stored under such an address."""
-
-    def problems(self, state: None) -> list[str]:
-        return []
-
-
-_NOBODY: Rules[None] = _Nobody()
 _NO_SUCH_CALL = Refusal(Code.INTERNAL, "Nothing here takes this call from that side.")
 _DEFECT = Refusal(Code.INTERNAL, "NEXUS made a mistake in its answer. Report it to the person who runs NEXUS.")

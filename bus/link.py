@@ -336,9 +336,9 @@ class LinkClient:
     def _shake(self, envelope: Challenge | Welcome | Rejected, following: LinkState) -> None:
         match envelope:
             case Challenge(nonce) if nonce == self._answered_challenge:
-                if self._state is LinkState.PROVING:
+                if self._state is not LinkState.OPEN:  # else it is an old one that comes again: the link is open by it
+                    self._state = following  # a late Rejected of an older HELLO may have come between
                     self._connection.send(self._hello)
-                # Otherwise it is an old one that comes again: this link is open by it.
             case Challenge(nonce):
                 self._state = following
                 self._prove(nonce)

@@ -232,8 +232,9 @@ def _phase_lines(plan: Record) -> Iterator[str]:
     halt = plan.get("halt")
     if isinstance(halt, dict):
         yield f"the last run ended at step {shown(halt.get('number'))}: {shown(halt.get('code'))}"
-    if plan.get("awaitsCard") is True:
-        yield "a step waits for your approval: `nexus approvals list` shows its card"
+    approval = plan.get("awaitsApproval")
+    if isinstance(approval, str):
+        yield f"a step waits for your approval: `nexus approvals show {shown(approval)}` shows its card"
 
 
 def _step_lines(plan: Record) -> Iterator[str]:

@@ -23,9 +23,22 @@ from actors.agent.state import (
     withheld_row,
 )
 from actors.credential import TokenHash
-from actors.decision import Context, Decision, Delete, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
+from actors.decision import (
+    Context,
+    Decision,
+    Delete,
+    Effect,
+    Event,
+    PrincipalKind,
+    Put,
+    Send,
+    TellHosts,
+    Verb,
+    VerbTable,
+)
 from actors.parsed import Nothing, parsed
 from bus import address
+from bus.admitted import AUTHORITY_CHANGED
 from bus.limits import credentials_per_agent_max, identifier_characters_max, withheld_tools_max
 from bus.value import Record
 from tools.base import Model, Name
@@ -197,6 +210,15 @@ def token_replace(state: AgentState, body: TokenReplace, context: Context) -> De
     return Decision({"agentId": context.address.id, "name": head.name, "version": head.version + 1}, effects)
 
 
+def authority_tell(state: AgentState, body: Nothing, context: Context) -> Decision:
+    """Answered when every host honours nothing older than the present authority. The person's verbs ask this after a
+    change that came by way of the directory, whose own answer waits for the agent's owner but not for the hosts."""
+    if state.head is None:
+        return Decision(NOT_FOUND)
+    told: Record = {"agentId": context.address.id, "version": state.head.version}
+    return Decision(told, (TellHosts(AUTHORITY_CHANGED, told),))
+
+
 def guest_on(state: AgentState, body: TokenReplace, context: Context) -> Decision:
     """The unidentified caller may read from now on, with this token alone (common 2.3)."""
     if context.address.id != GUEST_ID:
@@ -275,6 +297,7 @@ VERBS: Final[VerbTable[AgentState]] = VerbTable(
         "credential_add": Verb(parsed(CredentialAdd, credential_add), _PERSON),
         "credential_revoke": Verb(parsed(CredentialRevoke, credential_revoke), _PERSON),
         "token_replace": Verb(parsed(TokenReplace, token_replace), _PERSON),
+        "authority_tell": Verb(parsed(Nothing, authority_tell), _PERSON),
         "guest_on": Verb(parsed(TokenReplace, guest_on), _PERSON),
         "guest_off": Verb(parsed(Nothing, guest_off), _PERSON),
         SWITCH: Verb(parsed(ToolSetEnabledInput, tool_set_enabled), frozenset({PrincipalKind.AGENT})),

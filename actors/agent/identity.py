@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from actors.agent import approvals
 from actors.agent.state import (
     DEFAULT_CREDENTIAL,
     HEAD_ROW,
@@ -116,10 +117,14 @@ def agent_removed(state: AgentState, body: Nothing, context: Context) -> Decisio
     head = state.living()
     if head is None:
         return DONE
-    gone = head.model_copy(update={"removed": True, "version": head.version + 1})
-    facts = Send(address.mailbox(context.address.id), "facts_changed", gone.mailbox_facts(), before_reply=True)
-    credentials = (Delete(credential_row(name)) for name in sorted(state.credentials))
-    return Decision({}, (Put(HEAD_ROW, gone.model_dump()), *credentials, facts))
+    gone = head.model_copy(update={"removed": True})
+    effects: tuple[Effect, ...] = (
+        *head.changed(context.address.id, removed=True),
+        *(Delete(credential_row(name)) for name in sorted(state.credentials)),
+        *approvals.voided(state.approvals, None, context),
+        Send(address.mailbox(context.address.id), "facts_changed", gone.mailbox_facts(), before_reply=True),
+    )
+    return Decision({}, effects)
 
 
 def agent_get(state: AgentState, body: AgentGetInput, context: Context) -> Decision:

@@ -1,4 +1,7 @@
-"""May a collected step be run, as things stand when its turn comes? (work-plan-tool, plan_*)"""
+"""May a collected step be run, as things stand when its turn comes? What does it cost, and who asks for it?
+
+The order of common 4.1 holds, but for the mode and the plan: the person has ordered the run (work-plan-tool, plan_*).
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,17 @@ import hashlib
 from dataclasses import replace
 from typing import Final
 
-from actors.agent import approvals
+from actors.agent import approvals, budget
 from actors.agent.admission import CallFacts, Mode, admit
-from actors.agent.approval import AskedBy
+from actors.agent.approval import AskedBy, Happening, State
 from actors.agent.approvals import AskingCall
-from actors.agent.plan_steps import StepCall
+from actors.agent.plan_steps import StepCall, json_bytes, step_id
 from actors.agent.standing import standing
 from actors.agent.state import AgentState
-from actors.decision import Context, Effect
+from actors.decision import Context, Effect, Event
+from bus.limits import approval_arguments_bytes_max
 from bus.value import Record
+from tools.base import Kind
 from tools.catalogue import BY_NAME
 from tools.errors import Code, Refusal
 
@@ -25,10 +30,13 @@ _GONE: Final = Refusal(
 _NO_SUCH_TOOL: Final = Refusal(
     Code.NOT_FOUND, "The tool that this step calls is not served any more. Discard what is left of the plan."
 )
+_TOO_LARGE: Final = Refusal(
+    Code.TOO_LARGE, "The arguments of this step are too large for a card to show them whole. Discard the plan."
+)
 
 
 def step_refusal(state: AgentState, call: StepCall, context: Context) -> Refusal | None:
-    """None when the step may be dispatched now: as things stand, but for the mode, since the person runs it."""
+    """None when the step may be sent to its owner now."""
     head, tool = state.living(), BY_NAME.get(call.tool)
     if head is None or call.credential not in state.credentials:
         return _GONE
@@ -37,26 +45,38 @@ def step_refusal(state: AgentState, call: StepCall, context: Context) -> Refusal
     facts = CallFacts(
         tool=tool.name,
         arguments="valid",
-        kind="write",
+        kind=Kind(call.kind).value,
         scope=tool.scope.value,
         capability=None if tool.capability is None else "mesh",
         workspaceId=call.workspace_id,
-        isBudgeted=tool.budgeted,
+        isBudgeted=call.creates is not None,
+        passesWhenStopped=tool.passes_when_stopped,
         freesSpace=tool.frees_space,
     )
-    facts_now = standing(state, head, context, is_budgeted=tool.budgeted)
-    return admit(replace(facts_now, mode=Mode.AUTO, plan="none"), facts).refusal
+    agent = standing(state, head, context, is_budgeted=call.creates is not None)
+    return admit(replace(agent, mode=Mode.AUTO, plan="none"), facts).refusal
+
+
+def charged(state: AgentState, call: StepCall, context: Context) -> tuple[Effect, ...]:
+    """What the dispatch of a step costs: a call that only was collected has not been charged (work-plan-tool)."""
+    if call.creates is None:
+        return ()
+    told: Record = {"agentId": context.address.id, "tool": call.tool}
+    return budget.charged(state.budget, context.now_ms), Event("surface.charged", told)
 
 
 def asked_for_step(
     state: AgentState, call: StepCall, fingerprint: Record, plan_id: str, number: int, context: Context
 ) -> tuple[Effect, ...] | Refusal:
     """Makes the card of a step that needs one of its own, or says why there cannot be one now."""
+    if json_bytes(call.arguments) > approval_arguments_bytes_max:
+        return _TOO_LARGE
     asking = AskingCall(
         tool=call.tool,
         kind=call.kind,
         workspace_id=call.workspace_id,
-        same_call=hashlib.sha256(call.call_id.encode()).digest(),  # no call of the agent itself uses it
+        # No call of the agent itself ever uses it, so it needs no more than to be its own.
+        same_call=hashlib.sha256(step_id(plan_id, number).encode()).digest(),
         arguments=call.arguments,
         target=str(call.target),
         credential=call.credential,
@@ -65,3 +85,20 @@ def asked_for_step(
     )
     made = approvals.asked(state.approvals, asking, fingerprint, context)
     return made if isinstance(made, Refusal) else made[1]
+
+
+def card_of_step(state: AgentState, plan_id: str, number: int, context: Context) -> str | None:
+    """The approval that the person has still to decide for this step."""
+    for id_, approval in state.approvals.items():
+        if (
+            approval.step == AskedBy(planId=plan_id, number=number)
+            and approval.state_at(context.now_ms) is State.PENDING
+        ):
+            return id_
+    return None
+
+
+def withdrawn(state: AgentState, plan_id: str, number: int, context: Context) -> tuple[Effect, ...]:
+    """The card of a step that no run waits for any more ends with it."""
+    id_ = card_of_step(state, plan_id, number, context)
+    return () if id_ is None else approvals.changed(id_, state.approvals[id_], Happening.REVOKE, context)

@@ -8,6 +8,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from actors.agent.approvals import approval_id
+from actors.agent.plan_admission import card_of_step
 from actors.agent.plan_book import Closing, PlanBook, Step, StepPhase
 from actors.agent.plan_steps import json_bytes, shortened, step_id
 from actors.agent.state import AgentState
@@ -78,7 +80,7 @@ def plan_get(state: AgentState, body: PlanGetInput, context: Context) -> Decisio
 
 def plans_list(state: AgentState, body: Nothing, context: Context) -> Decision:
     """Every plan that is kept, newest first, without its steps."""
-    listed: list[Value] = [_plan(state.plans, plan_id) for plan_id in _newest_first(state.plans)]
+    listed: list[Value] = [_plan(state, plan_id, context) for plan_id in _newest_first(state.plans)]
     return Decision({"plans": listed})
 
 
@@ -100,7 +102,7 @@ def plan_show(state: AgentState, body: PlanShow, context: Context) -> Decision:
         last = number
     announced: list[Value] = list(plan.announced)
     reply: Record = {
-        **_plan(state.plans, plan_id),
+        **_plan(state, plan_id, context),
         "announced": announced,
         "note": plan.note,
         "steps": page,
@@ -120,8 +122,11 @@ def plan_step(state: AgentState, body: PlanStep, context: Context) -> Decision:
     return Decision({"planId": body.planId, "step": shown})
 
 
-def _plan(book: PlanBook, plan_id: str) -> Record:
-    plan = book.plans[plan_id]
+def _plan(state: AgentState, plan_id: str, context: Context) -> Record:
+    book, plan = state.plans, state.plans.plans[plan_id]
+    asked = (number for number, step in book.steps_of(plan_id).items() if step.phase == "asked")
+    cards = (card_of_step(state, plan_id, number, context) for number in asked)
+    card = next((one for one in cards if one is not None), None)
     phases = [step.phase for step in book.steps_of(plan_id).values()]
     return {
         "planId": plan_id,
@@ -135,7 +140,7 @@ def _plan(book: PlanBook, plan_id: str) -> Record:
         "endedAt": plan.endedAt,
         "undoAskedAt": plan.undoAskedAt,
         "halt": None if plan.halt is None else plan.halt.model_dump(),
-        "awaitsCard": "asked" in phases,
+        "awaitsApproval": None if card is None else approval_id(context.address.id, card),
         "announcedCount": len(plan.announced),
         "stepCount": len(phases),
         "doneCount": phases.count("done"),

@@ -10,7 +10,7 @@ from actors.agent import plan_reads, plan_undo
 from actors.agent.plan_admission import asked_for_step
 from actors.agent.plan_book import Carried, Plan, PlanEvent, StepResult, plan_row
 from actors.agent.plan_run import Run
-from actors.agent.plan_steps import call_of, ended, new_plan_id, removed_for_another
+from actors.agent.plan_steps import Settlement, call_of, ended, new_plan_id, removed_for_another, result_of
 from actors.agent.state import AgentState
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Verb, VerbTable
 from actors.parsed import DONE, parsed
@@ -107,10 +107,12 @@ def _ended(state: AgentState, plan_id: str, plan: Plan, effects: tuple[Effect, .
 
 
 def _run_of(state: AgentState, context: Context) -> str | None:
-    """The collected plan of which this very call is the step that was sent out."""
-    known = state.plans.of_call(context.call_id)
+    """The collected plan of which this very call is the step that was sent out, or would be: where calls are
+    collected, only a look comes here otherwise (0009)."""
+    known, head, open_id = state.plans.of_call(context.call_id), state.living(), state.plans.open_id
     if known is None:
-        return None
+        collects = head is not None and head.mode == "plan_collect" and open_id is not None
+        return open_id if collects and state.plans.plans[open_id or ""].origin == "collected" else None
     plan_id, _, step = known
     is_run = step.phase == "dispatched" and state.plans.plans[plan_id].origin == "collected"
     return plan_id if is_run else None
@@ -167,9 +169,10 @@ def looked(state: AgentState, body: Looked, context: Context) -> Decision:
         return DONE
     plan_id, number, step = known
     change = Run.of(state, plan_id, context)
-    error = body.would.get("error")
-    if isinstance(error, dict):
-        change.fail(number, "put_back", StepResult(code=str(error.get("code"))))
+    ok, error = body.would.get("ok"), body.would.get("error")
+    would = Settlement(ok if isinstance(ok, dict) else None, error if isinstance(error, dict) else None)
+    if would.error is not None or (would.ok is not None and not would.happened):
+        change.fail(number, "put_back", result_of(would, step))
         return Decision({}, tuple(change.effects))
     asked = asked_for_step(state, call_of(step), body.fingerprint or {}, plan_id, number, context)
     if isinstance(asked, Refusal):

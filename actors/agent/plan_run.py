@@ -15,8 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from actors.agent import budget
-from actors.agent.plan_admission import step_refusal
+from actors.agent.plan_admission import charged, step_refusal, withdrawn
 from actors.agent.plan_book import FINAL, UNDER_WAY, Halt, Plan, Step, StepEvent, StepResult, plan_row, step_row
 from actors.agent.plan_steps import Settlement, StepCall, call_of, result_of, shortened
 from actors.agent.state import AgentState
@@ -67,7 +66,7 @@ def step_approved(
     if refusal is not None:
         change.fail(number, "put_back", StepResult(code=refusal.code.value))
     else:
-        change.dispatch(number, fingerprint, approval_id)
+        change.dispatch(number, fingerprint or None, approval_id)
     return tuple(change.effects)
 
 
@@ -88,7 +87,7 @@ def step_denied(
 
 
 def awaits_card(state: AgentState, plan_id: str, number: int) -> bool:
-    """Whether a run waits for the person to decide the card of this step: otherwise its approval would do nothing."""
+    """Whether a run waits for the person to decide the card of this step."""
     step = state.plans.steps_of(plan_id).get(number)
     return step is not None and step.phase == "asked"
 
@@ -169,15 +168,15 @@ class Run:
     def dispatch(self, number: int, fingerprint: Record | None = None, approval_id: str | None = None) -> None:
         step = self.steps[number]
         sent_as = step.callId if step.tries == 0 else self.context.new_id(f"step {number}")
-        if step.creates is not None and step.tries == 0:  # charged at admission, also when it then fails
-            self.effects.append(budget.charged(self.state.budget, self.context.now_ms))
         self._change(number, "dispatch", sentAs=sent_as, tries=step.tries + 1, approvalId=approval_id, result=None)
+        self.effects += charged(self.state, call_of(step), self.context)
         self._send(number, sent_as, fingerprint, is_look=False)
 
     def stop(self) -> None:
-        """No further step goes out. What is dispatched comes to its end; a card that is open leads to nothing."""
+        """No further step goes out. What is dispatched comes to its end; an open card is withdrawn."""
         for number, step in list(self.steps.items()):
             if step.phase in ("looking", "asked"):
+                self.effects += withdrawn(self.state, self.plan_id, number, self.context)
                 self._change(number, "put_back", lookId=None)
         self._put_plan(self.plan.after("stop", stoppedAt=self.context.now_ms))
         self._event("plan.stopped")

@@ -199,16 +199,16 @@ def step_id(plan_id: str, number: int) -> str:
 
 
 def call_of(step: Step) -> StepCall:
-    """What admission is asked about when the step is run, under the id that its dispatch will have."""
+    """What admission is asked about when the step is run. What was sent before is paid for: it makes one surface."""
     return StepCall(
         step.tool,
         step.kind,
         step.arguments,
         Address.parse(step.target),
-        step.sentAs or step.callId,
+        step.callId,
         step.workspaceId,
         step.credential,
-        step.creates,
+        step.creates if step.tries == 0 else None,
     )
 
 

@@ -12,6 +12,7 @@ from actors.agent.budget import Budget
 from actors.agent.keys import UsedKey, digest_in
 from actors.agent.plan_book import PlanBook
 from actors.decision import Effect, Put, RowEffect, TellHosts
+from bus.admitted import AUTHORITY_CHANGED
 from bus.value import Record
 from tools.base import Model
 
@@ -79,7 +80,7 @@ class Head(Model):
         head = self.model_copy(update={**changes, "version": self.version + 1})
         return (
             Put(HEAD_ROW, head.model_dump()),
-            TellHosts("authority_changed", {"agentId": agent_id, "version": head.version}),
+            TellHosts(AUTHORITY_CHANGED, {"agentId": agent_id, "version": head.version}),
         )
 
 

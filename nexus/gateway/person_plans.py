@@ -191,7 +191,7 @@ async def plan_watch(owners: Owners, asked: OnePlan, emit: Emit) -> Record:
 
 
 def _turn(summary: Record) -> tuple[Value, ...]:
-    return tuple(summary.get(name) for name in ("title", "announced", "phase", "halt", "awaitsCard"))
+    return tuple(summary.get(name) for name in ("title", "announced", "phase", "halt", "awaitsApproval"))
 
 
 async def _changed(owners: Owners, meant: _Meant, host: Address, after: int) -> int:

@@ -223,7 +223,7 @@ def test_past_its_deadline_nothing_is_decided_and_it_is_settled_as_refused() -> 
 
 @pytest.mark.parametrize(("tool", "shown"), [("add", {"total": 4}), ("read", {"total": 0})])
 def test_what_changed_since_it_was_approved_lapses_and_nothing_is_decided(tool: str, shown: Record) -> None:
-    """common 5.3, security 2.3; a tool that has no fingerprint can hold to none."""
+    """0009; a tool that has no fingerprint can hold to none."""
 
     async def body() -> None:
         hosts, to = Hosts(SHARDS, roster=ROSTER), counter()

@@ -14,8 +14,9 @@ from bus.address import Address
 from bus.client import BusClient, DeadlinePassed
 from bus.clock import ManualClock, SystemClock
 from bus.codec import Unencodable, encode_frame
-from bus.envelope import Call, Envelope, Hello, LinkClass, Reply, Welcome
+from bus.envelope import Call, Challenge, Envelope, Hello, LinkClass, Rejected, Reply, Welcome
 from bus.link import Identity, LinkClient, LinkServer, Peer
+from bus.session import control_frame
 from bus.wire_memory import MemoryWire
 from tests.support.loop import until
 
@@ -139,6 +140,38 @@ def test_a_recorded_hello_opens_no_second_link() -> None:
         connection.send(b"C" + encode_frame([hello, call()]))
         await until(lambda: bool(frames))
         assert rig.heard == []
+
+    run(body)
+
+
+def test_a_late_rejection_of_an_older_hello_does_not_keep_the_link_closed() -> None:
+    """Its host asks the same again until it is answered, and the answer may have been lost."""
+
+    async def body(rig: Rig) -> None:
+        hears: list[Callable[[bytes], None]] = []
+        sent: list[bytes] = []
+
+        class Line:
+            def send(self, frame: bytes) -> bool:
+                sent.append(frame)
+                return True
+
+            def close(self) -> None: ...
+
+        class Lines(MemoryWire):
+            def connect(self, path: Path, receive: Callable[[bytes], None]) -> Line:
+                hears.append(receive)
+                return Line()
+
+        rig.wire = Lines(rig.loop)
+        client = rig.client()
+        hears[0](control_frame(Challenge(b"c" * 16)))
+        hello = sent[-1]
+        hears[0](control_frame(Rejected("of another time")))
+        sent.clear()
+        hears[0](control_frame(Challenge(b"c" * 16)))
+        assert sent == [hello]
+        client.close()
 
     run(body)
 

@@ -18,5 +18,7 @@ CASES: Final[tuple[tuple[int, str, str, str], ...]] = (
     (115, "clock", "ledger", "a repeat after its deadline was told that nothing had happened"),
     (34, "crashes", "ledger", "a repeat after a restart did not wait for before_reply"),
     (224, "everything hard", "product", "a repeat after a restart did not wait for before_reply"),
+    (2, "slow disk", "ledger", "a repeat did not wait for what the loop had not heard of yet"),
+    (90, "everything hard", "ledger", "a late rejection of an older HELLO kept a link closed for good"),
 )
 """(seed, profile, workload, what was wrong)"""

@@ -11,17 +11,15 @@ import random
 from collections.abc import Callable
 from typing import Final
 
+from bus.admitted import STALE_STAMP
 from bus.envelope import Call, Envelope, LinkClass, Reply, Welcome
 from bus.link import Identity, LinkClient
-from bus.value import Record
 from tests.simulation.history import CallRecord, Fate, History, Operation
 from tests.simulation.host import KEY, Ground
 from tests.simulation.scheduler import Process
 
 _NOTHING_CHANGED: Final = ("unavailable", "storage_full")
 _OPEN_MAX: Final = 3
-_ATTEMPTS_MAX: Final = 25
-"""Enough for every fault that ends; what is damaged for good is given up."""
 
 
 def _fate_of(code: str) -> Fate:
@@ -108,7 +106,9 @@ class Client:
 
     def _begin(self, operation: Operation) -> None:
         assert self.process is not None
-        record = CallRecord(self.process.clock.new_id(), operation, self.number, self._ground.scheduler.now_us)
+        record = CallRecord(
+            operation.call_id or self.process.clock.new_id(), operation, self.number, self._ground.scheduler.now_us
+        )
         self._history.calls.append(record)
         self._open[record.id] = record
         self._began(record)
@@ -129,11 +129,11 @@ class Client:
     def _send_copy(self, record: CallRecord, deadline_ms: int) -> None:
         assert self.process is not None
         operation = record.operation
-        stamp: Record | None = None
+        stamp = operation.stamp
         if operation.agent_id:
             stamp = {"agentId": operation.agent_id, "workspaceId": operation.workspace_id, "credential": "default"}
             stamp |= {"version": 1, "issuedMs": self.process.clock.now_ms()}
-        link_class = LinkClass.GATEWAY if operation.by_gateway or operation.agent_id else LinkClass.PERSON
+        link_class = LinkClass.GATEWAY if operation.is_gateways else LinkClass.PERSON
         shard = operation.to.shard(len(self._ground.sockets))
         call = Call(record.id, operation.to, operation.verb, operation.body, stamp, deadline_ms)
         if self._links[link_class][shard].send(call):
@@ -144,7 +144,7 @@ class Client:
     def _deadline_passed(self, record: CallRecord, attempt: int) -> None:
         if record.attempts != attempt:
             return  # another attempt has its own deadline
-        if record.attempts >= _ATTEMPTS_MAX or (record.fate is Fate.OPEN and self._rng.random() < 0.1):
+        if record.attempts >= record.operation.attempts_max or (record.fate is Fate.OPEN and self._rng.random() < 0.1):
             self._give_up(record)
         elif record.fate is Fate.OPEN or record.id in self._asked_again:
             self._send(record)
@@ -157,7 +157,7 @@ class Client:
     def _welcomed(self, link_class: LinkClass, shard: int, welcome: Welcome) -> None:
         for record in [*self._open.values(), *self._asked_again.values()]:
             operation = record.operation
-            theirs = LinkClass.GATEWAY if operation.by_gateway or operation.agent_id else LinkClass.PERSON
+            theirs = LinkClass.GATEWAY if operation.is_gateways else LinkClass.PERSON
             if theirs is link_class and operation.to.shard(len(self._ground.sockets)) == shard:
                 record.copies_in_session = 0
                 assert self.process is not None
@@ -171,7 +171,10 @@ class Client:
         if record is None:
             return
         code = "" if envelope.error is None else str(envelope.error["code"])
-        if code == "stale_stamp" or (
+        if code == STALE_STAMP and record.operation.stamp is not None:
+            self._give_up(record)  # its stamp is what it asked with; an earlier copy may have been decided
+            return
+        if code == STALE_STAMP or (
             code in _NOTHING_CHANGED and (record.copies_in_session > 1 or self._rng.random() < 0.5)
         ):
             self._again_later(record)
@@ -186,7 +189,7 @@ class Client:
 
     def _again_later(self, record: CallRecord) -> None:
         assert self.process is not None
-        if record.attempts >= _ATTEMPTS_MAX:
+        if record.attempts >= record.operation.attempts_max:
             self._give_up(record)
             return
         if record.fate is not Fate.OPEN:

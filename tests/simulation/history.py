@@ -44,6 +44,16 @@ class Operation:
     workspace_id: str = ""
     heard: Heard | None = None
     """Told once, when the fate is known."""
+    call_id: str = ""
+    """Of a call that a purse sends on; empty: an id of its own."""
+    stamp: Record | None = None
+    """As a purse gave it, or of a join; it is never made anew."""
+    attempts_max: int = 25
+    """Enough for every fault that ends; what is damaged for good is given up."""
+
+    @property
+    def is_gateways(self) -> bool:
+        return self.by_gateway or bool(self.agent_id) or self.stamp is not None
 
 
 @dataclass(slots=True)

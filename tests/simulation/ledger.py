@@ -6,7 +6,7 @@
 | effect/CALL | how often the call had its effect |
 | gave/OWNER | how many were sent to that owner |
 | got/OWNER | the number of the last that arrived from it |
-| wrong/... | a message that came in the wrong order, again or too early: never, if all is well |
+| wrong/... | what came in the wrong order, again, too early, too late, or after what was approved had changed: never |
 | asked/CALL | a question on its way; the call that asked it is open |
 | set/NAME | how often a timer of that name was set, and for when |
 | rang/NAME/DUE | how often it rang for that time: once, unless it was set anew before |
@@ -54,9 +54,19 @@ def _effect(state: Ledger, context: Context) -> Put:
 
 
 def _add(state: Ledger, message: Message, context: Context) -> Decision:
-    total = state.number("head") + 1
-    effects = (Put("head", total), _effect(state, context), Event("test.added", {"total": total}))
-    return Decision({"total": total}, effects)
+    """A call that a purse sent on says by when, and what its approval saw."""
+    before = state.number("head")
+    effects: list[Put | Event] = [Put("head", before + 1), _effect(state, context)]
+    deadline_ms, seen = message.body.get("by"), message.body.get("seen", before)
+    if isinstance(deadline_ms, int) and deadline_ms < context.now_ms:
+        effects.append(Put(f"wrong/late/{context.call_id}", context.now_ms))
+    if seen != before:
+        effects.append(Put(f"wrong/seen/{context.call_id}", before))
+    return Decision({"total": before + 1}, (*effects, Event("test.added", {"total": before + 1})))
+
+
+def _total(state: Ledger, message: Message, context: Context) -> Record:
+    return {"total": state.number("head")}
 
 
 def _read(state: Ledger, message: Message, context: Context) -> Decision:
@@ -158,7 +168,7 @@ _OWNER: Final = frozenset({PrincipalKind.OWNER})
 class LedgerRules(Rules[Ledger]):
     kind = "ledger"
     verbs: Mapping[str, Verb[Ledger]] = {
-        "add": Verb(_add, _ANY),
+        "add": Verb(_add, _ANY, fingerprint=_total),
         "read": Verb(_read, _ANY),
         "glance": Verb(_read, _ANY, head_only=True),
         "give": Verb(_give, _ANY),

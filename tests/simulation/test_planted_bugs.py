@@ -12,17 +12,21 @@ from typing import Any
 
 import pytest
 
-from actors import commits, execute, stream
+from actors import admitted, commits, execute, stream
 from actors.decision import Decision, Event
 from actors.delivery import Delivery
 from actors.host import Host
+from actors.host_notices import HostNotices
 from actors.outbound import Outbox, _Held
 from actors.owner import Owner
 from actors.stream import stored_parcels
-from bus.envelope import Mark, Parcel, Reply
-from bus.journal import Commit, GroupWriter
+from bus.admitted import SETTLED, STAMP_DISPATCHED
+from bus.envelope import Call, Mark, Parcel, Reply
+from bus.journal import Commit, GroupWriter, Handled
+from bus.link import Peer
 from bus.sequence import Numbered, Receiver, Sender
 from bus.store import Store, Write
+from bus.value import Record
 from tests.simulation.options import Options
 from tests.simulation.runner import run
 
@@ -188,6 +192,78 @@ def test_a_timer_that_its_owner_does_not_know_of(monkeypatch: pytest.MonkeyPatch
     """It is taken for one that was set anew, and dropped."""
     monkeypatch.setattr(Owner, "change_timers", _changes_nothing)
     caught_after("everything")
+
+
+def test_a_settlement_that_is_not_in_the_commit_of_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    hand_in = execute._hand_in
+
+    def settles_later(owner: Owner[Any], delivery: Delivery, desk: execute.Desk, commit: Commit) -> None:
+        later = [out for out in commit.outgoing if out.verb == SETTLED]
+        commit.outgoing = [out for out in commit.outgoing if out.verb != SETTLED]
+        commit.record = None
+        hand_in(owner, delivery, desk, commit)
+        if later:
+            second = Commit(owner.address, owner.incarnation, commit.call_id, commit.by, commit.at_ms, outgoing=later)
+            desk.journal.submit(second)
+
+    monkeypatch.setattr(execute, "_hand_in", settles_later)
+    caught_after("crash loops")
+
+
+def test_an_open_call_that_forgets_whom_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "_open_row", lambda owner, call_id, sender: (b"s-\x00-", None))
+    caught_after("crash loops")
+
+
+@pytest.mark.parametrize("forgotten", ["deadline_ms", "fingerprint"])
+def test_an_admitted_call_decided_whatever_its_terms(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
+    delivery_of = admitted.delivery_of
+
+    def without_terms(parcel: Parcel, handled: Handled, gives_up: bool, floor: str) -> Delivery | None:
+        terms: Record = {"deadlineMs" if forgotten == "deadline_ms" else forgotten: None}
+        return delivery_of(replace(parcel, body={**parcel.body, **terms}), handled, gives_up, floor)
+
+    monkeypatch.setattr(admitted, "delivery_of", without_terms)
+    caught_after("crashes")
+
+
+def test_a_join_that_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decides(self: Host, peer: Peer, call: Call) -> None:
+        stamp = {**(call.stamp or {}), STAMP_DISPATCHED: False, "issuedMs": self.clock.now_ms()}
+        self._call(peer, replace(call, stamp=stamp))
+
+    monkeypatch.setattr(Host, "_join", decides)
+    caught_after("wire")
+
+
+def test_a_join_that_is_answered_before_the_purse_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Outbox, "leave_again", lambda self, reply: self._reply(reply))
+    caught_after("everything hard")
+
+
+def test_a_repeat_that_is_answered_before_what_is_on_disk_was_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it once was: the reply did not wait for messages of a group of which the loop had not heard yet."""
+
+    def at_once(self: Host, reply: Reply) -> None:
+        self._from_thread(lambda: self.outbox.leave_again(reply))
+
+    monkeypatch.setattr(Host, "reply_again", at_once)
+    caught_after("slow disk")
+
+
+def test_a_narrowing_that_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HostNotices, "heard", lambda self, parcel: None)
+    caught_after("calm")
+
+
+def test_a_stamp_from_before_a_host_began_that_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HostNotices, "is_from_before", lambda self, issued_ms: False)
+    caught_after("crash loops", seeds_max=300)  # a crash must fall between a narrowing and a call by an older stamp
+
+
+def test_a_narrowing_that_some_hosts_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "range", lambda shards: range(1), raising=False)
+    caught_after("calm")
 
 
 def _changes_nothing(self: Owner[Any], delivery: Delivery, decision: Decision) -> None:

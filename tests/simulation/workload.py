@@ -8,7 +8,7 @@ from typing import Final
 
 from bus.address import Address
 from bus.value import Record
-from tests.simulation.history import Operation
+from tests.simulation.history import Heard, Operation
 
 _OWNERS: Final = 5
 _WEIGHTS: Final = {
@@ -36,9 +36,11 @@ def ledgers(shards: int) -> Sequence[Address]:
 class LedgerScript:
     """One client's wishes. Links differ, so that calls of all classes are made."""
 
-    def __init__(self, owners: Sequence[Address], rng: random.Random) -> None:
+    def __init__(self, owners: Sequence[Address], rng: random.Random, heard: Heard) -> None:
+        """`heard` is told of everything that was asked."""
         self._owners = owners
         self._rng = rng
+        self._heard = heard
         self._by_gateway = rng.random() < 0.5
 
     def __call__(self) -> Operation | None:
@@ -55,4 +57,4 @@ class LedgerScript:
                 body = {"name": rng.choice("xy"), "ms": rng.choice((1, 30, 400, 2_000))}
             case "ask" | "poison":
                 body = {"to": other}
-        return Operation(to, verb, body, has_effects=verb not in _READS, by_gateway=self._by_gateway)
+        return Operation(to, verb, body, verb not in _READS, by_gateway=self._by_gateway, heard=self._heard)

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from actors.decision import Rules
+from actors.host_notices import RULES as HOST_RULES
+from bus.address import Address
 from bus.envelope import Reply
 from tests.simulation import deletion, invariants, product
 from tests.simulation.client import Client
 from tests.simulation.history import CallRecord, History, Operation, Violation
 from tests.simulation.host import Ground, HostLife, ShardSlot, preempted
-from tests.simulation.invariants import Disks, Judge, LedgerJudge
+from tests.simulation.invariants import Disks, Judge
 from tests.simulation.ledger import LedgerRules
 from tests.simulation.nemesis import Nemesis
 from tests.simulation.options import Options
 from tests.simulation.product_invariants import ProductJudge
+from tests.simulation.purse import PurseJudge, PurseScript, purses
 from tests.simulation.scheduler import Process, Scheduler
 from tests.simulation.store import Disk
 from tests.simulation.wire import Network
 from tests.simulation.workload import LedgerScript, ledgers
+from tests.support.purse import PurseRules
 
 _TROUBLE_MS = 60_000
 _QUIET_MS = 60_000
 _SETTLE_MS = 700
 _PREEMPT = 0.15
 _SETUP_CALLS = {"ledger": 0, "product": product.SETUP_CALLS, "deletion": deletion.SETUP_CALLS}
+_PAID = 0.3
+"""How many of a client's calls have to do with purses."""
 
 
 class World:
@@ -40,7 +46,7 @@ class World:
         self.violations: list[str] = []
         sockets = [Path(f"shard-{shard}") for shard in range(options.shards)]
         self.network = Network(scheduler, options.faults)
-        self.roster: Mapping[str, Rules[Any]] = {"ledger": LedgerRules()}
+        self.roster: Mapping[str, Rules[Any]] = {"ledger": LedgerRules(), "agent": PurseRules(), "host": HOST_RULES}
         if options.workload != "ledger":
             self.roster = product.roster()
         ground = Ground(scheduler, self.network, sockets, preempted(self.roster, scheduler), options.answers_kept)
@@ -76,8 +82,24 @@ class World:
             scripts += [going.script(number, random.Random(f"{seed}/script/{number}")) for number in clients]
             return deletion.DeletionJudge(self.disks), scripts
         owners = ledgers(self.options.shards)
-        scripts += [LedgerScript(owners, random.Random(f"{seed}/script/{number}")) for number in clients]
-        return LedgerJudge(self.disks), scripts
+        scripts += [self._ledger_script(owners, random.Random(f"{seed}/script/{number}"), number) for number in clients]
+        return PurseJudge(self.disks, clocks_jump=self.options.faults.clock_jumps > 0), scripts
+
+    def _ledger_script(
+        self, owners: Sequence[Address], rng: random.Random, number: int
+    ) -> Callable[[], Operation | None]:
+        """Calls of ledgers, and calls that a purse sends on to them."""
+        paid = PurseScript(owners, purses(self.options.shards), rng)
+        plain = LedgerScript(owners, rng, paid.heard_total)
+
+        def following() -> Operation | None:
+            if rng.random() >= _PAID:
+                return plain()
+            process = self.clients[number].process
+            assert process is not None
+            return paid.next(process.clock.new_id, process.clock.now_ms())
+
+        return following
 
     def live(self) -> None:
         """Raises Violation."""

@@ -3,7 +3,7 @@
 | row | holds |
 | --- | --- |
 | version | of its authority |
-| spent/CALL | that it sent the call on: an approval or a charge, gone with the same commit |
+| spent/CALL | where it sent the call on to, and under which version: an approval, gone with the same commit |
 | settled/CALL | how often it was told what became of it, and the last time what |
 | looked/CALL | what it was told that the call would do |
 | died/CALL | that the call became a dead letter |
@@ -79,8 +79,13 @@ def _send_on(state: Purse, message: Message, context: Context) -> Decision:
         as_of_now=body.get("asOfNow") is True,
         is_look=body.get("isLook") is True,
     )
-    spent: tuple[Effect, ...] = () if dispatch.is_look else (Put(f"spent/{call_id}", True),)
+    spent: tuple[Effect, ...] = () if dispatch.is_look else (_spent(dispatch),)
     return Decision({"dispatched": call_id}, (*spent, dispatch))
+
+
+def _spent(dispatch: Dispatch) -> Put:
+    paid: Record = {"to": str(dispatch.to), "tool": dispatch.tool, "version": dispatch.stamp.get("version")}
+    return Put(f"spent/{dispatch.call_id}", paid)
 
 
 def _settled(state: Purse, message: Message, context: Context) -> Decision:

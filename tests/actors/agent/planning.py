@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from actors.agent import RULES, plan_run
+from actors.agent import RULES
 from actors.agent.plan_book import Plan, Step
-from actors.agent.plan_run import Admits
-from actors.agent.plan_steps import Settlement, StepCall, collected, recorded
+from actors.agent.plan_steps import StepCall, collected, recorded
 from actors.agent.state import AgentState
-from actors.decision import Context, Decision, Effect, Message, PrincipalKind, RowEffect, Rules, Verb
+from actors.decision import Context, Decision, Message, PrincipalKind, RowEffect, Rules, Verb
 from bus import address
 from bus.address import Address
 from bus.clock import ManualClock
@@ -25,18 +24,11 @@ FINGERPRINT: Record = {"title": "Plan", "revision": 3}
 _ANYBODY = frozenset(PrincipalKind)
 
 
-def admits_all(state: AgentState, call: StepCall, context: Context) -> Refusal | None:
-    return None
-
-
 class PlanningRules(Rules[AgentState]):
-    """The agent's rules; `noted`, `settle`, `approve` and `deny` stand for admission, `settled` and approvals."""
+    """The agent's rules; `record` and `collect` stand for admission."""
 
     def __init__(self) -> None:
         self.call = canvas_call("none")
-        self.settlement = Settlement({}, None)
-        self.admits: Admits | None = None
-        """None: as the product admits."""
 
     @property
     def kind(self) -> str:
@@ -44,7 +36,7 @@ class PlanningRules(Rules[AgentState]):
 
     @property
     def verbs(self) -> Mapping[str, Verb[AgentState]]:
-        own = {"record": self._record, "collect": self._collect, "settle": self._settle, "decide": self._decide}
+        own = {"record": self._record, "collect": self._collect}
         return {**RULES.verbs, **{name: Verb(decide, _ANYBODY) for name, decide in own.items()}}
 
     def new_state(self) -> AgentState:
@@ -63,23 +55,6 @@ class PlanningRules(Rules[AgentState]):
     def _collect(self, state: AgentState, message: Message, context: Context) -> Decision:
         noted = collected(state, self.call, context)
         return Decision(noted) if isinstance(noted, Refusal) else Decision(noted[1], noted[0])
-
-    def _settle(self, state: AgentState, message: Message, context: Context) -> Decision:
-        call_id, settlement = str(message.body["callId"]), self.settlement
-        if self.admits is None:
-            return _made(plan_run.settled(state, call_id, settlement, context))
-        return _made(plan_run.settled(state, call_id, settlement, context, self.admits))
-
-    def _decide(self, state: AgentState, message: Message, context: Context) -> Decision:
-        plan_id, number = str(message.body["planId"]), message.body["number"]
-        assert isinstance(number, int)
-        if message.body["approves"] is True:
-            return _made(plan_run.step_approved(state, plan_id, number, FINGERPRINT, "approval", context))
-        return _made(plan_run.step_denied(state, plan_id, number, context))
-
-
-def _made(effects: tuple[Effect, ...]) -> Decision:
-    return Decision({}, effects)
 
 
 class Planning:
@@ -120,10 +95,16 @@ class Planning:
     def settle(self, call_id: str, ok: Record | None = None, error: Code | None = None) -> None:
         """As the owner of the target tells it; `ok` is a plain success unless an error is given."""
         told: Record | None = None if error is None else {"code": error.value, "message": "No.", "retryable": False}
-        self.rules.settlement = Settlement({"outcome": "applied"} if ok is None and told is None else ok, told)
-        self.bench.send("settle", {"callId": call_id}, owner(canvas("any")))
+        told_ok: Record | None = {"outcome": "applied"} if ok is None and told is None else ok
+        self.bench.send("settled", {"callId": call_id, "ok": told_ok, "error": told}, owner(canvas("any")))
 
-    def person(self, verb: str, **body: int | str) -> Record | Refusal | None:
+    def decide(self, decision: str) -> Record | Refusal | None:
+        """The person decides the card of a step that waits for it."""
+        (card,) = [id_ for id_, approval in self.bench.state.approvals.items() if approval.state == "pending"]
+        body: Record = {"approvalId": f"{AGENT}.{card}", "decision": decision, "how": "command"}
+        return self.bench.send("approval_decide", body, PERSON)
+
+    def person(self, verb: str, **body: int | str | bool) -> Record | Refusal | None:
         return self.bench.send(verb, {**body}, PERSON)
 
     def gone(self, plan_id: str, canvas_id: str, *, existed: bool = True) -> None:
