@@ -1,6 +1,6 @@
 """How busy a host is: messages and commits by kind of owner, the busiest owners, in windows of about a second.
 
-Bounded: a window counts at most `owners_counted_max` owners by name; the others count in the totals only.
+Bounded: a window counts at most `activity_owners_counted_max` owners by name; the others count in the totals only.
 
 Runs on the host's loop thread.
 """
@@ -11,16 +11,12 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from bus.address import Address
 from bus.clock import Clock
 from bus.journal import Commit
+from bus.limits import activity_owners_counted_max, activity_owners_told, activity_window_ms
 from bus.value import Record
-
-window_ms: Final = 1_000
-owners_counted_max: Final = 10_000
-owners_told: Final = 20
 
 
 @dataclass(slots=True)
@@ -46,7 +42,7 @@ class Activity:
         """A message was handed to an owner."""
         window = self._window()
         window.messages[to.kind] += 1
-        if len(window.owners) < owners_counted_max or to in window.owners:
+        if len(window.owners) < activity_owners_counted_max or to in window.owners:
             window.owners[to] += 1
 
     def stored(self, commits: Sequence[Commit]) -> None:
@@ -62,7 +58,7 @@ class Activity:
         self._window()
         last = self._last
         commits = sum(last.commits.values())
-        busiest = heapq.nlargest(owners_told, last.owners.items(), key=lambda pair: (pair[1], str(pair[0])))
+        busiest = heapq.nlargest(activity_owners_told, last.owners.items(), key=lambda pair: (pair[1], str(pair[0])))
         return {
             "windowMs": last.ended_ms - last.started_ms,
             "messages": dict(last.messages),
@@ -75,7 +71,7 @@ class Activity:
 
     def _window(self) -> _Window:
         now_ms = self._clock.now_ms()
-        if now_ms - self._present.started_ms >= window_ms:
+        if now_ms - self._present.started_ms >= activity_window_ms:
             # After a quiet time the last window is that time: what came before it is long over.
             self._present.ended_ms = now_ms
             self._last, self._present = self._present, _Window(now_ms)

@@ -88,7 +88,7 @@ def start_host(
         nonce=around.nonce,
         received=host.received,
     )
-    host.attach(journal, writer.retention, server.send)
+    host.attach(journal, writer, server.send)
     others = [shard for shard in range(around.place.shards) if shard != around.place.shard]
     links = [_link_to(shard, around, host, incarnation) for shard in others]
     return RunningHost(host, journal, server, links)

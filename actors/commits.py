@@ -19,6 +19,7 @@ from actors.decision import (
     Delete,
     Dispatch,
     Event,
+    PrincipalKind,
     Put,
     Send,
     SetTimer,
@@ -202,8 +203,17 @@ def _commit(owner: Owner[State], delivery: Delivery, now_ms: int) -> Commit:
         by=delivery.principal.label(),
         at_ms=now_ms,
         handled=delivery.handled,
+        is_privileged=_is_privileged(owner, delivery),
         credential=delivery.principal.credential,
     )
+
+
+def _is_privileged(owner: Owner[State], delivery: Delivery) -> bool:
+    """See bus/reserve.py."""
+    if not delivery.is_call or delivery.principal.kind is PrincipalKind.PERSON:
+        return True
+    verb = owner.rules.verbs.get(delivery.message.verb)
+    return verb is not None and verb.writes_on_full_disk
 
 
 def _check_outgoing(commit: Commit) -> None:

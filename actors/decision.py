@@ -210,6 +210,8 @@ class Verb(Generic[State]):
     callers: frozenset[PrincipalKind]
     head_only: bool = False
     """Decides from rows named `head` or `head/...` alone, so a large owner need not be loaded (canvas 5)."""
+    writes_on_full_disk: bool = False
+    """What a call of it writes is little and rare, whoever calls: it is written from the reserve (common 8.5)."""
     fingerprint: Fingerprint[State] | None = None
     """Of a tool that can need an approval: what of its target a card shows, and what may not change before it runs
     (common 5.3). Flat: names to one-line strings and numbers, in the order in which a card shows them. Pure."""

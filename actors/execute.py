@@ -25,6 +25,7 @@ from bus.codec import CorruptRow
 from bus.envelope import Reply
 from bus.journal import Commit, Journal
 from bus.known_calls import KnownCalls
+from bus.reserve import Reserve
 from bus.store import Store, timer_key
 from bus.value import Record
 from tools.errors import Code, Refusal
@@ -41,6 +42,7 @@ class Desk(Protocol):
     clock: Clock
     commits: CommitBuilder
     known: KnownCalls
+    reserve: Reserve
     notices: HostNotices
 
     @property
@@ -202,6 +204,12 @@ def _submit(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decis
         for reply in commit.replies:
             desk.reply(reply)
         return
+    if desk.reserve.refuses(commit):  # before it is applied, so that nothing is decided on top of it
+        desk.reply(reply_of(delivery.id, _STORAGE_FULL))
+        return
+    if delivery.is_settled and desk.reserve.is_closed and not isinstance(decision.reply, Refusal):
+        _refuse(owner, delivery, desk, _STORAGE_FULL)  # an agent's call too; what it leaves is that it was refused
+        return
     _apply(owner, delivery, desk, decision)
     _hand_in(owner, delivery, desk, commit)
 
@@ -242,6 +250,7 @@ def _bury(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
 def _drop_old_timer(owner: Owner[State], delivery: Delivery, timer: DueTimer, desk: Desk) -> None:
     """It was set anew or cancelled meanwhile: only its index row is left."""
     commit = Commit(owner.address, owner.incarnation, delivery.id, delivery.principal.label(), desk.clock.now_ms())
+    commit.is_privileged = True
     commit.rows.append((timer_key(timer.due_ms, owner.address, timer.name), None))
     _hand_in(owner, delivery, desk, commit)
 
@@ -254,14 +263,16 @@ def _settles(owner: Owner[State]) -> Callable[[], None]:
 
 
 def _gives_back(owner: Owner[State], delivery: Delivery, desk: Desk, is_read: bool) -> Callable[[bool], None]:
-    """A read is decided again, before anything else and so from what is on disk: a full disk refuses writes only."""
+    """A read is decided again, before anything else and so from what is on disk: a full disk refuses writes only. So
+    is what the person wanted and only stood on what did not fit (bus/reserve.py)."""
 
     def failed(is_full: bool) -> None:
         owner.is_spoiled = True
-        if delivery.is_call and is_read:
+        again = is_read or (delivery.principal.kind is PrincipalKind.PERSON and not is_full)
+        if delivery.is_call and again:
             owner.take_again(delivery)  # before it counts as settled, so that the owner is never idle between
         owner.settled += 1
-        if delivery.is_call and not is_read:
+        if delivery.is_call and not again:
             desk.reply(reply_of(delivery.id, _STORAGE_FULL if is_full else _NOT_STORED))
         elif not delivery.is_call:
             desk.failed(delivery, is_defect=False)

@@ -43,12 +43,12 @@ from bus.admitted import CALL_ADMITTED, STAMP_DISPATCHED, STAMP_LOOK
 from bus.clock import Clock
 from bus.codec import CorruptRow, Unencodable, unpack_row
 from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Mark, Parcel, Reply
-from bus.journal import Commit, Handled, Journal
+from bus.journal import Commit, GroupWriter, Handled, Journal
 from bus.known_calls import KnownCalls
 from bus.limits import inspection_wait_ms_max, owner_idle_ms, owner_sweep_ms
 from bus.link import Peer
 from bus.parcels import mark_from
-from bus.retention import Retention
+from bus.reserve import ReserveState
 from bus.store import Store, mark_key
 from bus.wire import Scheduler
 from tools.errors import Code, Refusal
@@ -113,10 +113,10 @@ class Host:
             backups=backups,
         )
 
-    def attach(self, journal: Journal, retention: Retention, send: Callable[[Peer, Envelope], None]) -> None:
+    def attach(self, journal: Journal, writer: GroupWriter, send: Callable[[Peer, Envelope], None]) -> None:
         """Begin: take up again the messages and timers that were not handled when the shard last ended."""
         self.journal = journal
-        self._retention = retention
+        self._retention, self.reserve = writer.retention, writer.reserve
         self._send = send
         self.outbox.attach(journal)
         self.upkeep.attach(journal)
@@ -360,6 +360,8 @@ class Host:
         oldest = now_ms - owner_idle_ms
         for address in [a for a, owner in self._owners.items() if owner.last_used_ms < oldest and owner.is_idle]:
             self._owners.pop(address).let_go()
+        if self.reserve.state is not ReserveState.HELD:  # the writer looks whether it can be, before each group
+            self.journal.submit(Commit(host_address(self.place.shard), self.next_incarnation(), "", "", now_ms))
         self._scheduler.call_later(owner_sweep_ms / 1000, self._sweep)
 
     def _live(self, address: Address) -> bool:
@@ -370,6 +372,7 @@ class Host:
             "liveOwners": len(self._owners),
             "waitingCalls": len(self.callers),
             "undeliveredMessages": self.outbox.size,
+            "reserveHeld": self.reserve.state is not ReserveState.SPENT,
         }
 
 

@@ -189,6 +189,7 @@ class Letters:
                 rows=[(key, None), (answer_key(call.call_id), pack_row({"ok": ok}))],
                 events=[event],
                 answers_added=1,
+                is_privileged=True,
                 outgoing=outgoing,
                 replies=[Reply(call.call_id, ok, None)],
                 released=lambda: self._from_thread(lambda: over(None)),

@@ -140,7 +140,9 @@ class Outbox:
         counts a failure of the higher one would give back whatever the lower one brings.
         """
         incarnation = self._next_incarnation()
-        commit = Commit(owner=self._me, incarnation=incarnation, call_id="", by="", at_ms=0, rows=rows)
+        commit = Commit(
+            owner=self._me, incarnation=incarnation, call_id="", by="", at_ms=0, rows=rows, is_privileged=True
+        )
         commit.failed = lambda is_full: self._delete_later(rows)
         self._journal.submit(commit)
 

@@ -18,11 +18,10 @@ import structlog
 
 from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Mark, Parcel
-from bus.limits import outbox_window_bytes, outbox_window_parcels
+from bus.limits import outbox_rows_a_read, outbox_window_bytes, outbox_window_parcels
 from bus.parcels import parcel_of
 from bus.store import Store, mark_of, outbox_key, outbox_prefix
 
-_ROWS_A_READ = 64
 _log = structlog.get_logger("outbox")
 
 
@@ -34,7 +33,7 @@ def stored_parcels(store: Store, shard: int, destination: int, after: Mark | Non
     """
     for _ in count():
         start = None if after is None else outbox_key(destination, after)
-        rows = store.scan(outbox_prefix(destination), start, _ROWS_A_READ)
+        rows = store.scan(outbox_prefix(destination), start, outbox_rows_a_read)
         for key, value in rows:
             after = mark_of(key)
             try:
@@ -43,7 +42,7 @@ def stored_parcels(store: Store, shard: int, destination: int, after: Mark | Non
                 _log.critical("message_unreadable", shard=shard, destination=destination, sequence=after.sequence)
                 continue
             yield parcel
-        if len(rows) < _ROWS_A_READ:
+        if len(rows) < outbox_rows_a_read:
             return
 
 

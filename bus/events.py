@@ -59,6 +59,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "thread.failed": "The recipient answered: failed, or delivery was given up.",
     "thread.cancelled": "The thread ended without an answer: its recipient was removed.",
     "thread.rejected": "The recipient declined the task before working on it.",
+    # settings
+    "settings.changed": "A setting has another value; the event names it, never the value.",
     # plans
     "plan.begun": "An agent announced a plan; its writes become steps.",
     "plan.step_recorded": "A write of an agent with a running plan was dispatched and noted as a step.",

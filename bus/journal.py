@@ -7,6 +7,8 @@ Invariants:
 - Callbacks follow the order of the disk: what is given back because it stands on an older failure hears of it only
   after what was submitted before it, in the same group, is stored and released. A stream that begins anew would
   otherwise give out once more what this very group stores.
+- On a full disk agents' commits are given back and the others' written, from the reserve if need be (bus/reserve.py).
+  What was decided on top of one that was given back is given back too, whoever's it is, to be decided anew.
 - After the disk broke nobody knows what is stored, so nothing is said of that group, neither way, and nothing more is
   written: the host ends, and whoever waits asks the next one.
 - After a group failed, every commit of an owner that was decided on top of it is handed back as failed, until the
@@ -18,26 +20,20 @@ Who may touch it: `submit` from any thread; the writer alone runs `write_group` 
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeAlias
-
-import structlog
+from typing import Protocol
 
 from bus.address import Address
 from bus.codec import pack_row
 from bus.envelope import Mark, Parcel, Reply
-from bus.hold import Hold, InlineHold, ThreadHold
-from bus.limits import commit_batch_max
+from bus.hold import Hold, InlineHold
 from bus.message_record import message_record
 from bus.parcels import parcel_row
+from bus.reserve import Reserve, is_refusable
 from bus.retention import Retention
 from bus.store import Store, StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_key, sequence_of
 from bus.value import Record, Value
-
-_log = structlog.get_logger("journal")
 
 
 @message_record
@@ -87,6 +83,9 @@ class Commit:
     events: list[tuple[str, Record]] = field(default_factory=list)
     outgoing: list[Outgoing] = field(default_factory=list)
     handled: Handled | None = None
+    is_privileged: bool = False
+    """Written on a full disk too, from the reserve (bus/reserve.py): no agent's call, but the person's, or what
+    follows from a commit that is on disk."""
     released: Callable[[], None] | None = None
     """Runs on the writer's thread once the commit is durable; must be quick and must not raise."""
     failed: Callable[[bool], None] | None = None
@@ -144,7 +143,12 @@ class GroupWriter:
     """Turns groups of commits into transactions. Used by one thread at a time: the writer's."""
 
     def __init__(
-        self, store: Store, shard: int, group_done: Callable[[Sequence[Commit]], None], broken: Callable[[], None]
+        self,
+        store: Store,
+        shard: int,
+        group_done: Callable[[Sequence[Commit]], None],
+        broken: Callable[[], None],
+        reserve: Reserve | None = None,
     ) -> None:
         """`group_done` hears each durable group, after the commits' own callbacks; `broken` when the disk failed."""
         self._store = store
@@ -154,6 +158,7 @@ class GroupWriter:
         last = store.last(b"j")
         self._sequence = 0 if last is None else sequence_of(last[0])
         self.retention = Retention(store)
+        self.reserve = reserve or Reserve(store)
         self._failed_incarnations: dict[Address, int] = {}
         self._failed_runs: dict[int, int] = {}
         self._is_broken = False
@@ -165,24 +170,24 @@ class GroupWriter:
 
     def write_group(self, commits: Sequence[Commit]) -> None:
         """Store a group and call back. Never raises for what the disk does."""
-        if self._is_broken:
+        if self._is_broken or not commits:
             return
-        current: list[Commit] = []
-        refused: list[Commit] = []
+        self.reserve.look(commits)
+        given_back: dict[int, bool] = {}
+        current = self._without_refused(commits, given_back, agents_too=self.reserve.is_closed)
+        try:
+            stored = self._store_what_fits(current, given_back)
+        except StoreBroken:
+            self.break_off()
+            return
+        for commit in stored:
+            if commit.released:
+                commit.released()
+        if stored:
+            self._group_done(stored)
         for commit in commits:
-            if self._stands_on_a_failure(commit):
-                self._remember_failure(commit)
-                refused.append(commit)
-            else:
-                current.append(commit)
-        if self._store_group(current):
-            for commit in current:
-                if commit.released:
-                    commit.released()
-            self._group_done(current)
-        for commit in refused:
-            if commit.failed:
-                commit.failed(False)
+            if commit.failed and id(commit) in given_back:
+                commit.failed(given_back[id(commit)])
 
     def break_off(self) -> None:
         """The writer itself failed: nobody knows what is stored, and nothing more may be written."""
@@ -190,23 +195,53 @@ class GroupWriter:
             self._is_broken = True
             self._broken()
 
+    def _store_what_fits(self, commits: list[Commit], given_back: dict[int, bool]) -> list[Commit]:
+        """The commits that are stored. Raises StoreBroken.
+
+        In three tries: all; without what agents write; that, with the reserve released for it.
+        """
+        if self._store_group(commits):
+            return commits
+        now_ms = max(commit.at_ms for commit in commits)
+        self.reserve.did_not_fit(now_ms)
+        others = self._without_refused(commits, given_back, agents_too=True)
+        if len(others) < len(commits) and self._store_group(others):
+            return others
+        if self.reserve.release(now_ms) and self._store_group(others):
+            return others
+        for commit in others:
+            self._give_back(commit, given_back, is_full=True)
+        return []
+
     def _store_group(self, commits: Sequence[Commit]) -> bool:
+        """Whether it did fit. Raises StoreBroken."""
         writes, sequence = self._writes_of(commits)
         try:
             if writes:
                 self._store.commit(writes)
         except StoreFull:
             self.retention.undo()
-            for commit in commits:
-                self._remember_failure(commit)
-                if commit.failed:
-                    commit.failed(True)
-            return False
-        except StoreBroken:
-            self.break_off()
             return False
         self._sequence = sequence
         return True
+
+    def _without_refused(
+        self, commits: Sequence[Commit], given_back: dict[int, bool], *, agents_too: bool
+    ) -> list[Commit]:
+        """What may be written, in order; the rest, and what stands on it, is noted in `given_back`."""
+        current: list[Commit] = []
+        for commit in commits:
+            if self._stands_on_a_failure(commit):
+                self._give_back(commit, given_back, is_full=False)
+            elif agents_too and is_refusable(commit):
+                self._give_back(commit, given_back, is_full=True)
+            else:
+                current.append(commit)
+        return current
+
+    def _give_back(self, commit: Commit, given_back: dict[int, bool], *, is_full: bool) -> None:
+        self._remember_failure(commit)
+        given_back[id(commit)] = is_full
 
     def _stands_on_a_failure(self, commit: Commit) -> bool:
         if commit.incarnation <= self._failed_incarnations.get(commit.owner, -1):
@@ -313,78 +348,3 @@ class InlineJournal:
         commits, self._held_back = self._held_back or [], None
         for commit in commits:
             self._writer.write_group([commit])
-
-
-class _Stop:
-    """Queued once, last: the writer ends when it gets there."""
-
-
-_STOP: Final = _Stop()
-_Item: TypeAlias = Commit | threading.Event | ThreadHold | _Stop
-
-
-class ThreadJournal:
-    """One writer thread: while it flushes a group, the next one gathers."""
-
-    def __init__(self, writer: GroupWriter) -> None:
-        self._writer = writer
-        self._queue: queue.SimpleQueue[_Item] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
-        self._thread.start()
-
-    def submit(self, commit: Commit) -> None:
-        self._queue.put(commit)
-
-    def flush(self) -> None:
-        reached = threading.Event()
-        self._queue.put(reached)
-        reached.wait()
-
-    def hold(self, held: Callable[[], None]) -> Hold:
-        hold = ThreadHold(held)
-        self._queue.put(hold)
-        return hold
-
-    @property
-    def waiting(self) -> int:
-        return self._queue.qsize()
-
-    def close(self) -> None:
-        """Write what was submitted before, then end the thread."""
-        self._queue.put(_STOP)
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            self._write_until_stopped()
-        except BaseException:
-            _log.exception("writer_failed")
-            self._writer.break_off()
-            raise
-
-    def _write_until_stopped(self) -> None:
-        while True:
-            group: list[Commit] = []
-            after = self._gather(group)
-            if group:
-                self._writer.write_group(group)
-            if isinstance(after, threading.Event):
-                after.set()
-            elif isinstance(after, ThreadHold):
-                after.stand()
-            elif isinstance(after, _Stop):
-                return
-
-    def _gather(self, group: list[Commit]) -> threading.Event | ThreadHold | _Stop | None:
-        """Fill `group` with what waits; answers what stood behind it, if not a commit."""
-        item = self._queue.get()
-        while True:
-            if not isinstance(item, Commit):
-                return item
-            group.append(item)
-            if len(group) >= commit_batch_max:
-                return None
-            try:
-                item = self._queue.get_nowait()
-            except queue.Empty:
-                return None

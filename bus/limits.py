@@ -38,6 +38,10 @@ link_gathered_bytes_max: Final = 1024 * 1024
 outbox_window_parcels: Final = 512
 outbox_window_bytes: Final = 8 * 1024 * 1024
 counted_rows_max: Final = 100_000
+activity_window_ms: Final = 1_000
+activity_owners_counted_max: Final = 10_000  # by name, in a window
+activity_owners_told: Final = 20
+outbox_rows_a_read: Final = 64
 wire_frames_queued_max: Final = 20_000
 wire_frames_waiting_max: Final = 20_000
 wire_receives_a_turn_max: Final = 1_000
@@ -53,6 +57,7 @@ takeover_wait_ms: Final = 5_000  # ARCHITECTURE, Supervisor: start anew within 5
 admissions_per_call_max: Final = 3
 admission_rounds_max: Final = 5  # to bring what admission asks for
 reads_at_once_max: Final = 16  # of one composed call, so that one list does not crowd out everyone else's calls
+gateway_shares_kept_max: Final = 10_000  # agents whose use of the gateway is remembered, some 2 MB
 legacy_sessions_max: Final = 10_000
 legacy_sessions_per_agent_max: Final = 64  # security 2.23
 legacy_session_idle_ms: Final = 30 * 60_000
@@ -81,6 +86,11 @@ inspected_items_max: Final = 1_000
 owners_listed_max: Final = 5_000
 owner_rows_listed_max: Final = 1_000
 deliveries_peeked_max: Final = 100
+letters_listed_max: Final = 1_000
+inspection_deadline_ms: Final = 60_000  # a whole shard is looked through in steps
+records_traced_max: Final = 10_000
+import_abort_deadline_ms: Final = 1_000
+export_rounds_max: Final = 20  # of a scene that is changed while it is read
 events_per_page: Final = 500
 events_shown_max: Final = 1_000
 events_shown_default: Final = 20
@@ -96,6 +106,9 @@ journal_trimmed_a_group_max: Final = 64
 known_calls_kept_max: Final = 50_000  # ids in memory, some 5 MB at most
 message_attempts_max: Final = 5  # ARCHITECTURE, Outbox
 disk_full_bytes_max: Final = 1024 * 1024  # free on a disk that did not take a whole write
+reserve_bytes: Final = 8 * 1024 * 1024  # common 8.5: of each shard, for the person on a full disk
+stored_report_bytes: Final = 256 * 1024  # by which what an agent has stored at a place may differ from what is told
+reserve_look_ms: Final = 1_000  # between two looks at whether a disk that was full has room again
 store_map_bytes: Final = 64 * 1024 * 1024 * 1024
 store_key_bytes_max: Final = 511
 rows_a_read: Final = 1_000  # of a walk over a whole table
@@ -112,6 +125,16 @@ rewrite_rows_a_commit: Final = 1_000
 rewrite_bytes_a_commit: Final = 8 * 1024 * 1024
 inspection_step_rows: Final = 2_000
 inspection_step_bytes: Final = 8 * 1024 * 1024
+
+archive_manifest_bytes_max: Final = 64 * 1024 * 1024
+archive_config_bytes_max: Final = 1024 * 1024
+archive_piece_bytes: Final = 1024 * 1024
+archive_members_max: Final = 1_000_000
+archive_at_ms_max: Final = 253_402_300_799_999  # the last year of four digits
+counter_max: Final = 1_000_000_000  # of incarnations and layouts in files that came from outside
+sequence_max: Final = 1 << 53
+doctor_free_bytes_wanted: Final = 1 << 30
+doctor_entries_max: Final = 20_000
 
 # Names and lists (common 1.7, 7.1, 7.3).
 identifier_characters_max: Final = 200
@@ -178,7 +201,9 @@ changed_since_max: Final = 100
 # Mesh (mesh.md).
 task_instructions_bytes_max: Final = 32 * 1024
 task_envelope_bytes_max: Final = 64 * 1024
-open_threads_per_recipient_max: Final = 1_000
+open_threads_per_recipient_max: Final = 1_000  # mesh 3.4, by default
+open_threads_sender_divisor: Final = 2  # one sender has at most this part of them, so that others can send too
+triggers_per_minute_max: Final = 600  # mesh 3.4, by default
 chain_depth_max: Final = 8
 notification_listed_ms: Final = 24 * 3_600_000
 inbox_items_default: Final = 20
@@ -250,6 +275,8 @@ assert 2 * stamp_valid_ms < authority_noted_ms  # no stamp from before is valid 
 assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
 assert before_reply_wait_ms < call_deadline_ms_default
 assert owner_sweep_ms <= owner_idle_ms
+assert outbox_rows_a_read <= outbox_window_parcels
+assert activity_owners_told < activity_owners_counted_max
 assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
 assert store_check_ms_max < takeover_wait_ms
 assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
@@ -262,5 +289,6 @@ assert legacy_sessions_per_agent_max < legacy_sessions_max
 assert call_deadline_ms_default < scene_deadline_ms < person_answer_ms_max  # the gateway's answer always comes first
 assert follow_wait_ms <= inspection_wait_ms_max
 assert max(page_items_max, events_per_page, events_shown_max) <= inspected_items_max
+assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
 assert host_answer_ms_max < call_deadline_ms_default
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms

@@ -20,6 +20,7 @@ is why ids are time-ordered and the journal and outbox share one sequence (docs/
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
@@ -39,6 +40,18 @@ class StoreFull(Exception):
 
 class StoreBroken(Exception):
     """The disk did not accept the batch (EIO): nobody knows what is stored. The host must end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much a store can still take, in bytes."""
+
+    growth: int
+    """By how much it may grow: what the disk gives this user, and at most up to its largest size."""
+    within: int
+    """What lies free inside, left by rows that were deleted. A large value needs that much of it in one piece."""
+    until_largest: int
+    """What it takes until it has its largest size, however large the disk is: what lies free inside included."""
 
 
 class Snapshot(Protocol):
@@ -77,6 +90,22 @@ class Store(Protocol):
 
     def snapshot(self) -> Snapshot:
         """From any thread."""
+        ...
+
+    def room(self) -> Room:
+        """Cheap: some microseconds. Writer thread, or before there is one."""
+        ...
+
+    def reserved_bytes(self) -> int:
+        """How much of the disk is kept beside the rows for when it is full (bus/reserve.py)."""
+        ...
+
+    def reserve(self, size: int) -> bool:
+        """Keep so much of the disk; whether it is kept now. Never raises for what the disk does. Writer thread."""
+        ...
+
+    def release_reserve(self) -> None:
+        """Give what is kept back to the disk, where `commit` can have it. Writer thread."""
         ...
 
     def close(self) -> None: ...

@@ -9,9 +9,12 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from bus.store import StoreFull, Write
+from bus.store import Room, StoreFull, Write
 from bus.store_lmdb import LmdbStore
+
+_UNBOUNDED: Final = 1 << 62
 
 
 class MemoryStore:
@@ -21,6 +24,7 @@ class MemoryStore:
         self._values: dict[bytes, bytes] = {}
         self._keys: list[bytes] = []
         self._bytes = 0
+        self._reserved = 0
         self._bytes_max = bytes_max
         self._lock = threading.Lock()
 
@@ -28,7 +32,7 @@ class MemoryStore:
         with self._lock:
             final = dict(writes)
             grown = sum(self._growth(key, value) for key, value in final.items())
-            if self._bytes_max is not None and grown > 0 and self._bytes + grown > self._bytes_max:
+            if self._bytes_max is not None and grown > 0 and grown > self._room_left():
                 raise StoreFull
             for key, value in final.items():
                 self._write(key, value)
@@ -78,6 +82,27 @@ class MemoryStore:
     def snapshot(self) -> MemorySnapshot:
         with self._lock:
             return MemorySnapshot(dict(self._values))
+
+    def _room_left(self) -> int:
+        return _UNBOUNDED if self._bytes_max is None else max(0, self._bytes_max - self._bytes - self._reserved)
+
+    def room(self) -> Room:
+        """A row that is deleted leaves no room inside: it is the disk's again."""
+        with self._lock:
+            return Room(self._room_left(), 0, _UNBOUNDED)
+
+    def reserved_bytes(self) -> int:
+        return self._reserved
+
+    def reserve(self, size: int) -> bool:
+        with self._lock:
+            fits = size - self._reserved <= self._room_left()
+            if fits:
+                self._reserved = size
+            return fits
+
+    def release_reserve(self) -> None:
+        self._reserved = 0
 
     def close(self) -> None:
         """Nothing to give back."""

@@ -24,7 +24,17 @@ from typing import IO, Annotated, Final
 
 from pydantic import Field, ValidationError
 
-from bus.limits import backup_member_bytes_max, shards_max
+from bus.limits import (
+    archive_at_ms_max,
+    archive_config_bytes_max,
+    archive_manifest_bytes_max,
+    archive_members_max,
+    archive_piece_bytes,
+    backup_member_bytes_max,
+    counter_max,
+    sequence_max,
+    shards_max,
+)
 from bus.store_lmdb import sync
 from tools.base import Model
 
@@ -32,13 +42,6 @@ FORMAT: Final = 1
 CONFIG: Final = "config.toml"
 MANIFEST: Final = "manifest.json"
 HOME_ID: Final = "^[0-9A-Za-z._-]{1,64}$"
-_manifest_bytes_max: Final = 64 * 1024 * 1024
-_config_bytes_max: Final = 1024 * 1024
-_piece_bytes: Final = 1024 * 1024
-_counter_max: Final = 1_000_000_000
-_sequence_max: Final = 1 << 53
-_at_ms_max: Final = 253_402_300_799_999  # the last year of four digits
-_members_max: Final = 1_000_000
 _DAMAGES: Final = (tarfile.TarError, ValueError, EOFError, OverflowError, RecursionError)
 """What tarfile and json make of a damaged file, or of one that somebody made up."""
 _NAME: Final = re.compile(r"config\.toml|shards/[0-9]/data\.mdb|artifacts/[0-9A-Za-z_-]+(/[0-9A-Za-z_-]+){0,3}")
@@ -61,14 +64,14 @@ class Manifest(Model):
     nexus: str = Field(pattern="^[0-9A-Za-z.+_-]{1,100}$")
     """The release that wrote it."""
     homeId: str = Field(pattern=HOME_ID)
-    incarnation: int = Field(ge=1, le=_counter_max)
-    layout: int = Field(ge=1, le=_counter_max)
+    incarnation: int = Field(ge=1, le=counter_max)
+    layout: int = Field(ge=1, le=counter_max)
     shards: int = Field(ge=1, le=shards_max)
-    atMs: int = Field(ge=0, le=_at_ms_max)
+    atMs: int = Field(ge=0, le=archive_at_ms_max)
     """When the shards stood still."""
-    sequences: list[Annotated[int, Field(ge=0, le=_sequence_max)]] = Field(max_length=shards_max)
+    sequences: list[Annotated[int, Field(ge=0, le=sequence_max)]] = Field(max_length=shards_max)
     """The journal's last sequence of each shard."""
-    members: list[Member] = Field(max_length=_members_max)
+    members: list[Member] = Field(max_length=archive_members_max)
 
 
 def shard_member(shard: int) -> str:
@@ -163,7 +166,7 @@ class _Reader:
         try:
             out = None if target is None else _created(target)
             try:
-                while piece := source.read(_piece_bytes):
+                while piece := source.read(archive_piece_bytes):
                     digest.update(piece)
                     if out is not None:
                         out.write(piece)
@@ -191,7 +194,7 @@ class _Reader:
 
     def _read_manifest(self) -> Manifest:
         entry = self._tar.next()
-        if entry is None or entry.name != MANIFEST or entry.size > _manifest_bytes_max:
+        if entry is None or entry.name != MANIFEST or entry.size > archive_manifest_bytes_max:
             raise self._refused("is not a NEXUS backup")
         content = self._content(entry).read()
         try:
@@ -213,7 +216,7 @@ class _Reader:
         shard_names = {name for name in names if not name.startswith("artifacts/")}
         if len(set(names)) != len(names) or shard_names != wanted or len(manifest.sequences) != manifest.shards:
             raise self._refused("has a manifest that does not list one whole home")
-        if next(member.bytes for member in manifest.members if member.name == CONFIG) > _config_bytes_max:
+        if next(member.bytes for member in manifest.members if member.name == CONFIG) > archive_config_bytes_max:
             raise self._refused("has a config.toml that is too large")
 
     def _next(self, name: str, size: int) -> IO[bytes]:

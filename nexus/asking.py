@@ -15,6 +15,7 @@ from nexus.config import HomeMissing, HomeRefused, home_path, resolve_home
 from nexus.output import error_lines, escape, fail, progress
 from nexus.person_client import NOT_RUNNING_TEXT, NotRunning, PersonClient, Refused
 from nexus.roots import lies_in_home
+from tools.redact import redacted_data
 
 
 def typed_path(text: str) -> Path:
@@ -56,7 +57,7 @@ def ask(
     """The answer of the running NEXUS. A refusal is printed and ends the command; absent arguments are left out."""
     try:
         with progress(doing):
-            return _client(home).ask(verb, _given(arguments), lines)
+            return _shown(verb, _client(home).ask(verb, _given(arguments), lines))
     except (NotRunning, Refused) as reason:
         raise _ended(reason) from None
 
@@ -64,7 +65,8 @@ def ask(
 def follow(home: Path | None, verb: str, arguments: Mapping[str, Value]) -> Iterator[Record]:
     """Each event as it comes, until NEXUS ends or the person interrupts."""
     try:
-        yield from _client(home).follow(verb, _given(arguments))
+        for event in _client(home).follow(verb, _given(arguments)):
+            yield _shown(verb, event)
     except (NotRunning, Refused) as reason:
         raise _ended(reason) from None
 
@@ -75,7 +77,7 @@ def stream(
     """Each event of a verb that ends, and its last answer."""
     try:
         with progress(doing):
-            return _client(home).stream(verb, _given(arguments), each)
+            return _client(home).stream(verb, _given(arguments), lambda event: each(_shown(verb, event)))
     except (NotRunning, Refused) as reason:
         raise _ended(reason) from None
 
@@ -102,6 +104,14 @@ def _client(home: Path | None) -> PersonClient:
         raise NotRunning(NOT_RUNNING_TEXT) from missing
     except HomeRefused as unsafe:
         raise fail(escape(str(unsafe)), exit_codes.HOME_REFUSED) from None
+
+
+def _shown(verb: str, answer: Record) -> Record:
+    """What `nexus-bus` looks into is shown without credentials (common 7.2); the answer to a command of `nexus` may be
+    one, such as a new token. Done here and not in the gateway, which serves others meanwhile."""
+    shown = redacted_data(answer) if verb.startswith("bus.") else answer
+    assert isinstance(shown, dict)
+    return shown
 
 
 def _given(arguments: Mapping[str, Value]) -> Record:

@@ -25,7 +25,7 @@ from nexus.output import escape, fail, json_text, print_json, print_line, print_
 _SPAN: Final = re.compile(r"(\d{1,6})([smhd])\Z")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _LETTER_HELP: Final = "The letter, as `nexus-bus dead ls` names it: SHARD:SOURCE:SEQUENCE:INDEX."
-_QUEUE_COLUMNS: Final = ("liveOwners", "waitingCalls", "undeliveredMessages", "waitingCommits")
+_QUEUE_COLUMNS: Final = ("liveOwners", "waitingCalls", "undeliveredMessages", "waitingCommits", "reserveHeld")
 
 dead = typer.Typer(help="Messages that no owner could handle, put aside.", rich_markup_mode=None)
 

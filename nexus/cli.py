@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from nexus import __version__, keep_cli, lifecycle_cli, person_cli, plan_cli
+from nexus import __version__, agent_cli, approvals_cli, keep_cli, lifecycle_cli, person_cli, plan_cli, settings_cli
 from nexus.exit_codes import exit_code_table
 
 
@@ -13,7 +13,10 @@ def build_app() -> typer.Typer:
     app = new_app()
     lifecycle_cli.register(app)
     person_cli.register(app)
+    agent_cli.register(app)
+    approvals_cli.register(app)
     plan_cli.register(app)
+    settings_cli.register(app)
     keep_cli.register(app)
     return app
 

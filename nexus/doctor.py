@@ -14,9 +14,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from bus.limits import doctor_entries_max, doctor_free_bytes_wanted, reserve_bytes
+from bus.reserve_file import ReserveFile
+from bus.store_lmdb import RESERVE_FILE
 from nexus import control
 from nexus.config import Home, HomeMissing, HomeRefused, open_home, socket_path_is_short
-from nexus.home_content import shards_problem
+from nexus.home_content import STORE_FILE, shards_problem
 from nexus.home_lock import is_held
 from nexus.sockets import PortTaken, listen_on_port
 from nexus.store_check import store_problem
@@ -24,17 +27,16 @@ from nexus.store_check import store_problem
 PROMISE: Final = (
     "Protects against: an agent confined to MCP (even a misled one), other users of this machine, web pages in your "
     "browser, development servers on other loopback ports, pages inside a Window, hostile files. An agent is who its "
-    "token says; no MCP call approves, grants or widens anything or reaches another workspace.",
+    "token says; no MCP call approves, grants or widens anything or reaches another workspace; what runs is what was "
+    "approved; untrusted text is never markup, escape sequence or instruction of NEXUS.",
     "Does not protect against: a program with a shell as your own operating-system user. It can read and write the "
     "home folder, other agents' tokens and browser profiles, and act as you; approvals, scopes and roles then "
-    "guard against mistakes, not malice. The real border is another user, a container or a sandbox that sees "
-    "only one socket and one token file.",
+    "guard against mistakes, not malice, and so does refusing your commands to what descends from a session, run or "
+    "launch. The real border is another user, a container or a sandbox that sees only one socket and one token file.",
 )
 """contract/security.md section 1, in its terms."""
 
 _python_least: Final = (3, 11)
-_free_bytes_wanted: Final = 1 << 30
-_entries_looked_at_max: Final = 20_000
 _network_file_systems: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "9p", "fuse.sshfs"})
 _parts: Final = ("pykka", "pyzmq", "lmdb", "msgpack", "pydantic", "mcp", "uvloop")
 
@@ -73,6 +75,7 @@ def examine(path: Path) -> list[Check]:
         check_modes(home),
         *check_processes(home),
         *check_stores(home),
+        *check_reserve(home),
         check_sockets(home),
         check_file_system(home.path),
         check_disk(home.path),
@@ -107,7 +110,7 @@ def check_modes(home: Home) -> Check:
     except HomeRefused as refused:
         return Check("home", Outcome.PROBLEM, str(refused))
     for looked_at, entry in enumerate(_entries(home.path)):
-        if looked_at >= _entries_looked_at_max:
+        if looked_at >= doctor_entries_max:
             break
         try:
             found = entry.lstat()
@@ -133,6 +136,19 @@ def check_stores(home: Home) -> Iterator[Check]:
         yield Check("store", Outcome.PROBLEM, problem)
     if not found:
         yield Check("store", Outcome.GOOD, "can be opened and read")
+
+
+def check_reserve(home: Home) -> Iterator[Check]:
+    """Whether each shard keeps room for the person on a full disk (common 8.5). A host makes it when there is room."""
+    made = [home.shard_folder(shard) for shard in range(home.settings.shards)]
+    made = [folder for folder in made if (folder / STORE_FILE).exists()]
+    without = [folder.name for folder in made if ReserveFile(folder / RESERVE_FILE).size() < reserve_bytes]
+    size = f"{reserve_bytes // (1 << 20)} MiB"
+    if without:
+        text = f"not held by shard {', '.join(without)}: {size} for you on a full disk. Free twice as much there"
+        yield Check("reserve", Outcome.WARNING, f"{text}; a running NEXUS then makes it again")
+    elif made:
+        yield Check("reserve", Outcome.GOOD, f"{size} a shard are kept for you on a full disk")
 
 
 def check_processes(home: Home) -> Iterator[Check]:
@@ -213,7 +229,7 @@ def check_disk(path: Path) -> Check:
     """Whether there is room to work."""
     free = shutil.disk_usage(path).free
     text = f"{free / (1 << 30):.1f} GiB free"
-    return Check("disk", Outcome.GOOD if free >= _free_bytes_wanted else Outcome.WARNING, text)
+    return Check("disk", Outcome.GOOD if free >= doctor_free_bytes_wanted else Outcome.WARNING, text)
 
 
 def _nearest_folder(path: Path) -> Path:

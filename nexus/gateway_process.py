@@ -6,7 +6,9 @@ One event loop on the main thread until it is told to end; the sockets that it s
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import nullcontext
+from functools import partial
 
 import uvicorn
 import uvloop
@@ -22,7 +24,9 @@ from nexus.event_loop import derived_key, leave_startup_objects_alone, nonce, to
 from nexus.gateway.asgi import Gateway
 from nexus.gateway.http_border import Bounds, connections_possible, server_config
 from nexus.gateway.person_port import PersonPort
+from nexus.lineage import lineage_of
 from nexus.logs import configure_logs
+from nexus.notices import DesktopNotices, are_wanted, notifier_command
 from tools.catalogue import TOOLS
 
 
@@ -47,14 +51,18 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     agents, person = client(LinkClass.GATEWAY), client(LinkClass.PERSON)
     # A restored home is another history: cursors into the former one are not taken for places in this one.
     seal_key = derived_key(home.key(), f"cursors of incarnation {home.settings.incarnation}")
-    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=seal_key)
-    person_server = await PersonPort(person, clock, home.settings.shards).serve(sockets.person)
+    notices = DesktopNotices(notifier_command(os.environ), partial(are_wanted, person, clock))
+    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=seal_key, card_appeared=notices.card_appeared)
+    # The supervisor starts whatever runs for agents; the person's own programs are never its children.
+    lineage = partial(lineage_of, roots=frozenset({os.getppid()}))
+    person_server = await PersonPort(person, clock, home.settings.shards, lineage=lineage).serve(sockets.person)
     server = _HttpServer(gateway, ready)
     serving = asyncio.ensure_future(server.serve(sockets=[sockets.mcp_tcp, sockets.mcp_unix]))
     done, _ = await asyncio.wait((serving, stop), return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
     await serving
     person_server.close()
+    await notices.close()
     agents.close()
     person.close()
     wire.close()

@@ -22,7 +22,7 @@ from rich.cells import cell_len
 from typer.main import get_current_context  # type: ignore[attr-defined]  # click's own, which typer has inside
 
 from bus.limits import progress_after_ms
-from bus.value import Record, Value
+from bus.value import Value
 from nexus import exit_codes
 from tools.times import rfc3339
 
@@ -32,19 +32,36 @@ cell_characters_max: Final = 120
 _JOINERS: Final = frozenset("\u200c\u200d")
 """Emoji, Persian and Indic scripts need them; they change no direction and hide no text."""
 _HIDDEN_CATEGORIES: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
-_BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters by category that draw nothing at all."""
+_BLANK: Final = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2065\u2800\u3164\uffa0"
+    + "".join(map(chr, (*range(0xFFF0, 0xFFF9), *range(0xE0000, 0xE0100), *range(0xE01F0, 0xE1000))))
+)
+"""Letters, marks and unassigned characters that draw nothing at all (Unicode, Default_Ignorable_Code_Point)."""
+_TAKES_SELECTOR: Final = frozenset("0123456789#*")
+"""The ASCII characters that have another form as an emoji."""
 
 
 def escape(text: str) -> str:
     """`text` on one line with every control, direction and invisible character shown as an escape."""
-    return "".join(_escaped(character) if _is_hidden(character) else character for character in text)
+    return "".join(
+        _escaped(character) if is_hidden(character, before) else character
+        for before, character in zip(" " + text, text, strict=False)
+    )
 
 
-def _is_hidden(character: str) -> bool:
+def is_hidden(character: str, before: str = " ") -> bool:
+    """Whether it acts on the text around it or draws nothing. `before` is the one before it, which a selector of
+    variations may give another form; where it has nothing to change, it only hides."""
     if character in _JOINERS:
         return False
-    return character in _BLANK_LETTERS or unicodedata.category(character) in _HIDDEN_CATEGORIES
+    if _is_selector(character):
+        can_change = before in _TAKES_SELECTOR if before.isascii() else not _is_selector(before)
+        return not can_change or is_hidden(before)
+    return character in _BLANK or unicodedata.category(character) in _HIDDEN_CATEGORIES
+
+
+def _is_selector(character: str) -> bool:
+    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
 
 
 def _escaped(character: str) -> str:
@@ -121,9 +138,9 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def print_list(
-    answer: Record, as_json: bool, columns: tuple[str, ...], rows: Sequence[Sequence[Value]], nothing: str
+    answer: Mapping[str, Value], as_json: bool, columns: Sequence[str], rows: Sequence[Sequence[Value]], nothing: str
 ) -> None:
-    """The answer itself as JSON, or `rows` as a table; `nothing` says so when there are none."""
+    """What a command that lists prints: the answer as JSON, a table, or the sentence `nothing`."""
     if as_json:
         print_json(answer)
     elif rows:

@@ -1,4 +1,4 @@
-"""`nexus agent`, `nexus canvas` and `nexus demo`: the person's commands, text by default."""
+"""`nexus canvas` and `nexus demo`: the person's commands, text by default."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from bus.value import Record, Value, records
+from bus.value import Record, records
 from nexus import exit_codes
 from nexus.asking import (
     HomeOption,
@@ -42,17 +42,6 @@ from tools.fence import plain_name
 _WORKSPACE_HELP: Final = "The workspace: an id or a name."
 
 
-class Mode(StrEnum):
-    AUTO = "auto"
-    APPROVAL = "approval"
-    PLAN = "plan"
-    PLAN_COLLECT = "plan_collect"
-
-
-class CapabilityName(StrEnum):
-    MESH = "mesh"
-
-
 class Role(StrEnum):
     VIEWER = "viewer"
     COMMENTER = "commenter"
@@ -61,86 +50,14 @@ class Role(StrEnum):
     NONE = "none"
 
 
-agents = typer.Typer(help="Agents: callers with an identity, a workspace and a token.", rich_markup_mode=None)
 canvases = typer.Typer(help="Canvases: shared Excalidraw scenes.", rich_markup_mode=None)
 
 
 def register(app: typer.Typer) -> None:
     """Add the person's commands to `nexus`."""
     app.add_typer(workspaces, name="workspace", no_args_is_help=True)
-    app.add_typer(agents, name="agent", no_args_is_help=True)
     app.add_typer(canvases, name="canvas", no_args_is_help=True)
     app.command("demo", epilog=examples("nexus demo", "nexus demo --file plan.excalidraw --keep"))(demo)
-
-
-@agents.command(
-    "add",
-    epilog=examples(
-        "nexus agent add Ada --workspace Website", "nexus agent add Ada -w Website --capability mesh --json"
-    ),
-)
-def agent_add(
-    name: Annotated[str, typer.Argument(help="Its name, as other agents and you will see it.")],
-    workspace: Annotated[str, typer.Option("--workspace", "-w", help=_WORKSPACE_HELP)],
-    mode: Annotated[Mode, typer.Option(help="How far it acts alone. This release has auto only.")] = Mode.AUTO,
-    capability: Annotated[
-        list[CapabilityName] | None, typer.Option(help="What it may use beside canvases; repeat for several.")
-    ] = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Add an agent to a workspace and print its token, once."""
-    granted: list[Value] = [one.value for one in capability or []]
-    asked: Record = {"name": name, "workspace": workspace, "mode": mode.value, "capabilities": granted}
-    answer = ask(home, "agent.add", asked, "Adding the agent")
-    _print_token(answer, as_json, f"Agent {escape(name)} added: {shown(answer.get('agentId'))}")
-
-
-@agents.command("list", epilog=examples("nexus agent list", "nexus agent list --workspace Website --json"))
-def agent_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show agents with their workspace, mode and capabilities. Tokens are never shown again."""
-    answer = ask(home, "agent.list", {"workspace": workspace}, "Reading the agents")
-    columns = ("id", "name", "workspace", "mode", "capabilities")
-    rows = [
-        (one.get("agentId"), one.get("name"), one.get("workspace"), one.get("mode"), one.get("capabilities"))
-        for one in records(answer, "agents")
-    ]
-    print_list(answer, as_json, columns, rows, "No agent yet: nexus agent add NAME --workspace W")
-
-
-@agents.command("token", epilog=examples("nexus agent token Ada --replace", "nexus agent token Ada --replace --json"))
-def agent_token(
-    agent: Annotated[str, typer.Argument(help="The agent: an id or a name.")],
-    replace: Annotated[bool, typer.Option("--replace", help="Make a new token; the old one stops at once.")] = False,
-    workspace: WorkspaceOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Replace an agent's token and print the new one, once."""
-    if not replace:
-        raise fail(
-            "A token is shown only when it is made and cannot be shown again. "
-            "Add --replace to make a new one; the old one then stops at once.",
-            exit_codes.USAGE,
-        )
-    answer = ask(home, "agent.token", {"agent": agent, "workspace": workspace}, "Replacing the token")
-    who = f"{shown(answer.get('name'))} ({shown(answer.get('agentId'))})"
-    _print_token(answer, as_json, f"Agent {who} has a new token; the old one has stopped.")
-
-
-@agents.command("remove", epilog=examples("nexus agent remove Ada"))
-def agent_remove(
-    agent: Annotated[str, typer.Argument(help="The agent: an id or a name.")],
-    workspace: WorkspaceOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Remove an agent; its token stops at once. What it drew stays."""
-    answer = ask(home, "agent.remove", {"agent": agent, "workspace": workspace}, "Removing the agent")
-    if as_json:
-        print_json(answer)
-    else:
-        print_line(f"Agent {shown(answer.get('name'))} ({shown(answer.get('agentId'))}) is removed.")
 
 
 @canvases.command(
@@ -296,17 +213,6 @@ def demo(
     from nexus.demo import run
 
     raise typer.Exit(run(file, keep=keep))
-
-
-def _print_token(answer: Record, as_json: bool, sentence: str) -> None:
-    if as_json:
-        print_json({"agentId": answer.get("agentId"), "token": answer.get("token")})
-        return
-    print_line(sentence)
-    print_line("Its token, shown only now:")
-    print_line(f"  {shown(answer.get('token'))}")
-    print_line("Put it into an environment variable, NEXUS_TOKEN, not into a file under version control.")
-    print_line('Your client sends it with each request: --header "Authorization: Bearer $NEXUS_TOKEN"')
 
 
 def _when(canvas: Record) -> str:

@@ -170,7 +170,7 @@ def plan_run(
     """Print the collected steps and run them, one after the other; those that need it get a card of their own each."""
     asked: Record = {"plan": plan, "workspace": workspace}
     read = ask(home, "plan.show", asked, "Reading the plan")
-    steps = [one for one in records(read, "steps") if one.get("status") == "collected"]
+    steps = [one for one in records(read, "steps") if one.get("state") == "collected"]
     due = [one for one in steps if through is None or _number(one) <= through]
     if not as_json:
         print_lines(line for one in due for line in _lines_of(one))
@@ -260,7 +260,7 @@ def _step_line(step: Record) -> str:
     if step.get("surfaceId") is not None:
         words.append(f"made {shown(step.get('surfaceId'))}")
     result = f"  ({', '.join(words)})" if words else ""
-    return f"{shown(step.get('number'))}. {shown(step.get('tool'))}  {shown(step.get('status'))}{result}"
+    return f"{shown(step.get('number'))}. {shown(step.get('tool'))}  {shown(step.get('state'))}{result}"
 
 
 def _preview_lines(preview: Record) -> Iterator[str]:

@@ -23,7 +23,8 @@ from actors.host import Place
 from actors.pool import ThreadPool
 from actors.roster import roster
 from bus.clock import SystemClock
-from bus.journal import GroupWriter, ThreadJournal
+from bus.journal import GroupWriter
+from bus.journal_thread import ThreadJournal
 from bus.limits import look_again_ms, pool_threads, takeover_wait_ms
 from bus.store import StoreBroken, StoreFull
 from bus.store_lmdb import LmdbStore, StoreInUse

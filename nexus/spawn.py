@@ -17,11 +17,17 @@ from nexus.config import Home
 from nexus.family import ChildPlan
 
 _allowed: Final = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR"})
+_desktop: Final = frozenset({"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "XDG_RUNTIME_DIR"})
+"""How to reach the person's desktop: where, not with what secret."""
 
 
-def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of the environment a process of NEXUS gets: nothing that could hold a secret or change what it imports."""
-    return {name: value for name, value in environment.items() if name in _allowed or name.startswith("LC_")}
+def child_environment(environment: Mapping[str, str], *, notifies: bool = False) -> dict[str, str]:
+    """What of the environment a process of NEXUS gets: nothing that could hold a secret or change what it imports.
+
+    One that `notifies` the person (the gateway, and the supervisor that starts it) also learns where the desktop is.
+    """
+    allowed = _allowed | _desktop if notifies else _allowed
+    return {name: value for name, value in environment.items() if name in allowed or name.startswith("LC_")}
 
 
 def open_log(home: Home, name: str) -> IO[bytes]:
@@ -98,7 +104,7 @@ def spawn_child(home: Home, plan: ChildPlan, command: Sequence[str]) -> SpawnedC
                 stdout=log,
                 stderr=log,
                 cwd=home.path,
-                env=child_environment(os.environ),
+                env=child_environment(os.environ, notifies=plan.role == "gateway"),
                 pass_fds=(*plan.inherited, ready_write),
                 start_new_session=True,
                 bufsize=0,
@@ -119,7 +125,7 @@ def spawn_supervisor(home: Path, log: IO[bytes], arguments: Sequence[str], repor
         stdout=log,
         stderr=log,
         cwd=home,
-        env=child_environment(os.environ),
+        env=child_environment(os.environ, notifies=True),
         pass_fds=(report,),
         start_new_session=True,
     )

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from bus.limits import store_check_wait_seconds
-from bus.store_lmdb import is_gone
+from bus.store_lmdb import RESERVE_FILE, is_gone
 from nexus.config import Home, HomeRefused, refuse_unless_private
 from nexus.home_content import STORE_FILE
 
-_FILES: Final = (STORE_FILE, "lock.mdb", "owner.lock", "made")
+_FILES: Final = (STORE_FILE, "lock.mdb", "owner.lock", "made", RESERVE_FILE)
 _RESTORE: Final = "Put it back, or restore the home from a backup."
 _META_BYTES: Final = 2 * 4096
 """LMDB's two first pages, with which every file of it begins."""

@@ -21,7 +21,7 @@ from typing import Final
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from bus.limits import shards_max
+from bus.limits import counter_max, shards_max
 from bus.store import LAYOUT_VERSION
 from nexus.archive import CONFIG, HOME_ID, BackupRefused, Manifest, unpack_archive
 from nexus.config import PORT_DEFAULT, HomeRefused, Settings, refuse_unless_private
@@ -30,7 +30,6 @@ from nexus.credentials import Credential
 from tools.base import Model
 
 _STAGE: Final = re.compile(r"\.restore-[0-9a-z_]{8}")
-_counter_max: Final = 1_000_000_000
 
 
 class _Config(Model):
@@ -41,7 +40,7 @@ class _Config(Model):
     home_id: str = Field(pattern=HOME_ID)
     port: int = Field(PORT_DEFAULT, ge=0, le=65_535)
     shards: int = Field(ge=1, le=shards_max)
-    incarnation: int = Field(1, ge=1, le=_counter_max)
+    incarnation: int = Field(1, ge=1, le=counter_max)
 
 
 @dataclass(frozen=True)

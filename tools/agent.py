@@ -316,6 +316,7 @@ AGENT_REJECT: Final = Tool(
     output=AgentRejectOutput,
     side_effects="The thread ends as rejected and its sender is notified.",
     reversibility="A rejected thread cannot be opened again; its sender may send a new task.",
+    frees_space=True,
 )
 
 AGENT_REPLY: Final = Tool(
@@ -334,6 +335,7 @@ AGENT_REPLY: Final = Tool(
     output=AgentReplyOutput,
     side_effects="The thread ends and its sender is notified with your answer.",
     reversibility="An answer cannot be taken back; send a new task to correct it.",
+    frees_space=True,
 )
 
 AGENT_TRIGGER: Final = Tool(

@@ -32,6 +32,7 @@ from bus.limits import (
 )
 from tools.fence import is_plain_name
 from tools.problems import PROBLEM, problem
+from tools.secrets import holds_own_token
 
 MARKER: Final = "[Local NEXUS app] "
 """Every description starts with it (common 1.4)."""
@@ -91,6 +92,7 @@ class Route(StrEnum):
     NAMED_AGENT = "named_agent"  # agent/-/<agentId>
     OWN_MAILBOX = "own_mailbox"
     DIRECTORY = "directory"
+    SETTINGS = "settings"
     COMPOSED = "composed"  # several owners, read as the caller by nexus/gateway/compose.py
 
 
@@ -149,6 +151,8 @@ def _must_be_finite(number: float) -> float:
 def _must_be_plain(text: str) -> str:
     if not is_plain_name(text):
         raise ValueError("must be one line without control or direction characters, and not blank")
+    if holds_own_token(text):
+        raise ValueError("must not hold a token of NEXUS")
     return text
 
 
@@ -202,7 +206,8 @@ class Tool:
     passes_when_stopped: bool = False
     """Whether it passes in every mode once the person has stopped the plan (common 4.3)."""
     frees_space: bool = False
-    """Whether it passes although the agent has used up its share of the disk (common 8.5)."""
+    """Whether it passes although the agent has used up its share of the disk (common 8.5): it adds nothing to the
+    caller's share, and takes something from somebody's."""
     deadline_ms: int = call_deadline_ms_default
 
     @property

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tools import agent, canvas, plan, tool, workspace
+from tools import agent, canvas, plan, settings, tool, workspace
 from tools.base import Family, Tool
 
 _FAMILIES: Final[tuple[tuple[Tool, ...], ...]] = (
     canvas.TOOLS,
     agent.TOOLS,
     workspace.TOOLS,
+    settings.TOOLS,
     plan.TOOLS,
     tool.TOOLS,
 )

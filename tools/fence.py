@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import unicodedata
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 
 from bus.limits import name_characters_max
+from bus.value import Record, Value
+from tools.redact import redacted, redacted_beginning, redacted_data
+from tools.secret_rules import OWN_RULES
 
 
 class Fence(BaseModel):
-    """`source` is one of NEXUS's own words for where the text came from, never something typed."""
+    """A fence, and its form in output models. `source` is one of NEXUS's own words for where the text came from, never
+    something typed. However one is made, credentials are replaced (common 7.2); `fenced` also cuts, after that."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -22,10 +26,31 @@ class Fence(BaseModel):
     source: str
     text: str
 
+    @field_validator("text")
+    @classmethod
+    def _without_credentials(cls, text: str, info: ValidationInfo) -> str:
+        # The gateway checks finished results, in JSON: what they hold was made into a fence here before.
+        return text if info.mode == "json" else redacted(text)
+
+
+def fenced(source: str, text: str, limit: int | None = None) -> Record:
+    """The one way in which text of others leaves: credentials are replaced, and only then it is cut at `limit`
+    characters, since half a key would pass (common 7.2)."""
+    shown = redacted(text) if limit is None else cut(redacted_beginning(text, limit), limit)
+    return {"untrusted": True, "source": source, "text": shown}
+
+
+def fenced_data(source: str, data: Value) -> Record:
+    """JSON that others wrote, in its own form, with the credentials in its texts replaced (common 7.2)."""
+    return {"untrusted": True, "source": source, "data": redacted_data(data)}
+
 
 def plain_name(text: str, limit: int = name_characters_max) -> str:
-    """`text` on one line, without control or invisible direction characters, cut at `limit` characters."""
-    kept = "".join(character if _is_plain(character) else " " for character in text)
+    """`text` on one line, without control or invisible direction characters, cut at `limit` characters.
+
+    Such a line is never fenced, so a token of NEXUS in it is replaced here (a name cannot hold one: tools/base.py).
+    """
+    kept = "".join(character if _is_plain(character) else " " for character in redacted(text, OWN_RULES))
     return cut(" ".join(kept.split()), limit)
 
 

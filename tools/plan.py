@@ -29,8 +29,8 @@ from tools.base import (
 from tools.fence import Fence
 from tools.problems import problem
 
-PlanStatus: TypeAlias = Literal["running", "stopped", "collecting", "executing", "ended", "discarded"]
-StepStatus: TypeAlias = Literal["collected", "running", "awaiting_approval", "done", "failed", "discarded"]
+PlanState: TypeAlias = Literal["running", "stopped", "collecting", "executing", "ended", "discarded"]
+StepState: TypeAlias = Literal["collected", "running", "awaiting_approval", "done", "failed", "discarded"]
 
 
 def _must_say_something(text: str) -> str:
@@ -54,7 +54,7 @@ class PlanBeginInput(ScopedInput):
 
 class PlanBeginOutput(Model):
     planId: str
-    status: PlanStatus
+    state: PlanState
 
 
 class PlanGetInput(ScopedInput):
@@ -69,7 +69,7 @@ class PlanStep(Model):
     stepId: str
     number: int
     tool: str
-    status: StepStatus
+    state: StepState
     at: str
     endedAt: str | None = None
     outcome: str | None = None
@@ -81,11 +81,11 @@ class PlanStep(Model):
 class PlanGetOutput(Model):
     planId: str
     title: str
-    status: PlanStatus
+    state: PlanState
     beganAt: str
     endedAt: str | None = None
     announced: list[Fence] = Field(description="What you said that you would do.")
-    steps: list[PlanStep] = Field(description="What happened, in order. You can neither leave out nor edit a step.")
+    happened: list[PlanStep] = Field(description="What happened, in order. You can neither leave out nor edit a step.")
     stepCount: int
     note: Fence | None = None
     nextCursor: str | None = None
@@ -102,7 +102,7 @@ class PlanEndInput(ScopedInput):
 
 class PlanEndOutput(Model):
     planId: str
-    status: PlanStatus
+    state: PlanState
     wasStopped: bool
     stepCount: int
 

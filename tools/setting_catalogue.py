@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Generic, TypeAlias, TypeVar
 
+from bus.limits import open_threads_per_recipient_max, triggers_per_minute_max
 from bus.value import Value
 
 V = TypeVar("V", bool, int, str)
@@ -64,11 +65,17 @@ class Snapshot:
     values: Mapping[str, Value] = field(default_factory=dict)
 
     def of(self, setting: Setting[V]) -> V:
-        """The value in force. A stored value that a newer release does not admit counts as not set."""
+        """The value in force, as the setting's own type."""
+        value = self.in_force(setting)
+        assert isinstance(value, type(setting.default))
+        return value
+
+    def in_force(self, setting: AnySetting) -> bool | int | str:
+        """A stored value that a newer release does not admit counts as not set."""
         value = self.values.get(setting.name, setting.default)
         if setting.problem_with(value) is not None:
             return setting.default
-        assert isinstance(value, type(setting.default))
+        assert isinstance(value, bool | int | str)
         return value
 
 
@@ -104,6 +111,22 @@ STORED_MEBIBYTES: Final = Setting(
     1,
     1_000_000,
 )
+TRIGGERS_PER_MINUTE: Final = Setting(
+    "limits.triggersPerMinute",
+    triggers_per_minute_max,
+    Tier.READABLE,
+    "How many tasks one agent may send a minute.",
+    1,
+    1_000_000,
+)
+OPEN_THREADS: Final = Setting(
+    "limits.openThreads",
+    open_threads_per_recipient_max,
+    Tier.READABLE,
+    "How many open tasks one agent's mailbox holds; one sender has at most half of them.",
+    2,
+    100_000,
+)
 DESKTOP_NOTIFICATIONS: Final = Setting(
     "approvals.desktopNotifications",
     True,
@@ -120,7 +143,9 @@ SETTINGS: Final[tuple[AnySetting, ...]] = (
     SURFACES_PER_HOUR,
     CALLS_PER_MINUTE,
     CONNECTIONS,
+    OPEN_THREADS,
     STORED_MEBIBYTES,
+    TRIGGERS_PER_MINUTE,
     GRID_COLUMNS,
 )
 BY_NAME: Final[Mapping[str, AnySetting]] = {setting.name: setting for setting in SETTINGS}

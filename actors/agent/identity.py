@@ -43,7 +43,7 @@ from bus.value import Record, Value
 from tools.agent import AgentGetInput, AgentUpdateSelfInput
 from tools.base import Model, Name
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
-from tools.fence import Fence
+from tools.fence import fenced
 from tools.setting_catalogue import SURFACES_PER_HOUR
 from tools.times import rfc3339
 
@@ -283,7 +283,7 @@ def _visible(state: AgentState, context: Context) -> Head | None:
 
 
 def _identity(head: Head, agent_id: str) -> Record:
-    persona = None if not head.persona else Fence(source="agent persona", text=head.persona).model_dump()
+    persona = None if not head.persona else fenced("agent persona", head.persona)
     return {
         "agentId": agent_id,
         "name": head.name,

@@ -26,7 +26,7 @@ from tools.times import rfc3339
 
 _ANNOUNCED: Final = "announced plan step"
 _NOTE: Final = "plan note"
-_STATUS: Final[dict[StepPhase, str]] = {"looking": "running", "dispatched": "running", "asked": "awaiting_approval"}
+_STATE: Final[dict[StepPhase, str]] = {"looking": "running", "dispatched": "running", "asked": "awaiting_approval"}
 _CURSOR: Final = re.compile(r"(.{1,150})~(\d{1,5})\Z")
 
 StepNumber = Annotated[int, Field(ge=0, le=plan_steps_max)]
@@ -66,11 +66,11 @@ def plan_get(state: AgentState, body: PlanGetInput, context: Context) -> Decisio
     reply: Record = {
         "planId": plan_id,
         "title": plan.title,
-        "status": plan.phase,
+        "state": plan.phase,
         "beganAt": rfc3339(plan.beganAt),
         "endedAt": _time(plan.endedAt),
         "announced": announced,
-        "steps": listed,
+        "happened": listed,
         "stepCount": len(steps),
         "note": None if plan.note is None else _fenced(_NOTE, plan.note),
         "nextCursor": f"{plan_id}~{numbers[-1]}" if numbers and numbers[-1] < len(steps) else None,
@@ -179,7 +179,7 @@ def _for_person(number: int, step: Step, closing: Closing | None) -> Record:
 
 def _shown(number: int, step: Step) -> Record:
     result: Record = {} if step.result is None else step.result.model_dump()
-    return {"number": number, "tool": step.tool, "status": _STATUS.get(step.phase, step.phase), **result}
+    return {"number": number, "tool": step.tool, "state": _STATE.get(step.phase, step.phase), **result}
 
 
 def _latest(book: PlanBook, inside: str | None) -> str | None:

@@ -60,7 +60,7 @@ def plan_begin(state: AgentState, body: PlanBeginInput, context: Context) -> Dec
     within = _run_of(state, context)
     if within is not None:
         plan = book.plans[within].model_copy(update={"title": body.title, "announced": list(body.steps)})
-        return Decision({"planId": within, "status": plan.phase}, (Put(plan_row(within), plan.model_dump()),))
+        return Decision({"planId": within, "state": plan.phase}, (Put(plan_row(within), plan.model_dump()),))
     if book.open_id is not None:
         return Decision(_ANOTHER_IS_OPEN)
     plan = Plan(
@@ -78,7 +78,7 @@ def plan_begin(state: AgentState, body: PlanBeginInput, context: Context) -> Dec
         Put(plan_row(plan_id), plan.model_dump()),
         Event("plan.begun", {"planId": plan_id, "announced": len(plan.announced)}),
     )
-    return Decision({"planId": plan_id, "status": plan.phase}, effects)
+    return Decision({"planId": plan_id, "state": plan.phase}, effects)
 
 
 def plan_end(state: AgentState, body: PlanEndInput, context: Context) -> Decision:
@@ -99,7 +99,7 @@ def plan_end(state: AgentState, body: PlanEndInput, context: Context) -> Decisio
 def _ended(state: AgentState, plan_id: str, plan: Plan, effects: tuple[Effect, ...]) -> Decision:
     reply: Record = {
         "planId": plan_id,
-        "status": plan.phase,
+        "state": plan.phase,
         "wasStopped": plan.origin == "begun" and plan.stoppedAt is not None,
         "stepCount": len(state.plans.steps_of(plan_id)),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.agent import budget, plan_steps
+from actors.agent import budget, plan_steps, stored
 from actors.agent.admission import AgentFacts, PlanPhase
 from actors.agent.approvals import pending_count
 from actors.agent.state import AgentState, Head
@@ -24,5 +24,6 @@ def standing(
         withheld=frozenset(state.withheld),
         plan=phase,
         budget=budget.refusal(state.budget, context.settings, context.now_ms) if is_budgeted else None,
+        storage=stored.refusal(state, context),
         cards_are_full=counts_cards and pending_count(state.approvals, context.now_ms) >= approvals_pending_max,
     )

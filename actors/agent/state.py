@@ -1,5 +1,6 @@
-"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`; of its authority
-`withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`; and of its plans (plan_book.py)."""
+"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`, `stored/<place>`;
+of its authority `withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`; and of its plans (plan_book.py).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from actors.agent.approval import Approval
 from actors.agent.budget import Budget
 from actors.agent.keys import UsedKey, digest_in
 from actors.agent.plan_book import PlanBook
+from actors.agent.stored_book import StoredBook
 from actors.decision import Effect, Put, RowEffect, TellHosts
 from bus.admitted import AUTHORITY_CHANGED
 from bus.value import Record
@@ -125,6 +127,7 @@ class AgentState:
     """By the part of their id after the agent's, oldest first."""
     dispatched: dict[str, DispatchedCall] = field(default_factory=dict)
     plans: PlanBook = field(default_factory=PlanBook)
+    stored: StoredBook = field(default_factory=StoredBook)
 
     def living(self) -> Head | None:
         """The agent, unless it never was or was removed."""
@@ -147,6 +150,8 @@ def apply(state: AgentState, effect: RowEffect) -> None:
             state.claims.pop(call_id, None)
         case ("plan" | "step", _, _), _:
             state.plans.apply(effect)
+        case ("stored", _, _), _:
+            state.stored.apply(effect)
         case ("key", _, name), Put(_, value):
             state.keys[digest_in(name)] = UsedKey.model_validate(value)
         case ("key", _, name), _:

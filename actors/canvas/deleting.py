@@ -25,6 +25,7 @@ from actors.canvas.state import (
     piece_row,
     role_row,
 )
+from actors.canvas.usage import usage_gone
 from actors.canvas.write import revision_differs
 from actors.decision import Context, Decision, Delete, Effect, Event, Message, Put, Send
 from actors.parsed import Nothing, sending_owner
@@ -128,6 +129,7 @@ def _ended(state: CanvasState, context: Context) -> list[Effect]:
         Event(outcome.DELETED, {**told, "revision": head.revision, "elements": head.live + head.deleted}),
         # before_reply: whoever was answered does not find it in a list any more.
         Send(address.workspace(context.address.workspace), "canvas_gone", told, before_reply=True),
+        *usage_gone(head.usage, context),
         _next(context),
     ]
 

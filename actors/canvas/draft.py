@@ -15,7 +15,8 @@ from actors.canvas.element import problem_of
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, same
 from actors.canvas.state import HEAD, CanvasState, Entry, Head, element_row, history_row
-from actors.decision import Context, Decision, Event, Put, RowEffect
+from actors.canvas.usage import charged, history_bytes, writing_agent
+from actors.decision import Context, Decision, Event, Put
 from bus.limits import canvas_write_bytes_max, elements_per_canvas_max, measured_characters_max
 from bus.value import Record, Value
 
@@ -119,14 +120,21 @@ class Draft:
         entries = [self._entry(id_, revision, position) for position, id_ in enumerate(touched)]
         # A note on an element that did not change itself must not claim that it did.
         entries += [replace(self.state.entries[id_], deletion=self._deletions[id_]) for id_ in noted]
-        effects: list[RowEffect] = [Put(element_row(str(entry.element["id"])), entry.to_record()) for entry in entries]
-        effects.append(Put(HEAD, self._next_head(entries, revision).to_record()))
-        effects.append(Put(history_row(revision), self._history(touched, revision)))
-        self._check_size(effects)
+        elements = [Put(element_row(str(entry.element["id"])), entry.to_record()) for entry in entries]
+        history = self._history(touched, revision)
+        size = sum(encoded_bytes(effect.value) for effect in elements)
+        _check_size(size + encoded_bytes(history))
+        head, told = charged(
+            self._next_head(entries, revision),
+            writing_agent(self.context.principal),
+            size + history_bytes(len(touched)),
+            self.context,
+        )
+        effects = (*elements, Put(HEAD, head.to_record()), Put(history_row(revision), history))
         event: Record = {"canvasId": self.context.address.id, "revision": revision, "what": self.what}
         return Decision(
             outcome.applied(revision, touched),
-            (*effects, Event(outcome.CHANGED, {**event, "elements": len(touched)})),
+            (*effects, Event(outcome.CHANGED, {**event, "elements": len(touched)}), *told),
         )
 
     def _is_as_before(self, id_: str) -> bool:
@@ -191,6 +199,7 @@ class Draft:
             "elements": elements,
         }
 
-    def _check_size(self, effects: Iterable[RowEffect]) -> None:
-        if sum(encoded_bytes(effect.value) for effect in effects if isinstance(effect, Put)) > canvas_write_bytes_max:
-            raise Rejected("limits", "This call would rewrite too much at once. Change fewer elements in one call.")
+
+def _check_size(size: int) -> None:
+    if size > canvas_write_bytes_max:
+        raise Rejected("limits", "This call would rewrite too much at once. Change fewer elements in one call.")

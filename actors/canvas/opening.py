@@ -10,6 +10,7 @@ from typing import Final
 
 from actors.canvas.arrival import Founding
 from actors.canvas.state import HEAD, Head, history_row, role_row
+from actors.canvas.usage import charged, history_bytes
 from actors.decision import Context, Effect, Event, PrincipalKind, Put, Send
 from bus import address
 from bus.value import Record, Value
@@ -24,8 +25,10 @@ def founding_by(context: Context, title: str, reason: str, event: str) -> Foundi
     return Founding(title, reason, event, principal.label(), agent_id, principal.credential, context.call_id)
 
 
-def opening(context: Context, founding: Founding, live: int, deleted: int) -> list[Effect]:
+def opening(context: Context, founding: Founding, live: int, deleted: int, size: int = 0) -> list[Effect]:
+    """`size`: how many bytes the scene that it begins with takes."""
     head = Head(founding.title, 1, live, deleted, founding.by, context.now_ms, context.now_ms)
+    head, reports = charged(head, founding.agent_id, size + history_bytes(0), context)
     roles = {founding.agent_id: "owner"} if founding.agent_id else {}
     history: Record = {
         "revision": 1,
@@ -46,6 +49,7 @@ def opening(context: Context, founding: Founding, live: int, deleted: int) -> li
         Put(history_row(1), history),
         Event(founding.event, told),
         indexed(context, founding.title, roles),
+        *reports,
     ]
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +25,8 @@ from bus.limits import (
 from bus.value import Record, Value
 from tools.canvas.inputs import CanvasGetStateInput, CanvasQueryRegionInput
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
-from tools.fence import cut, plain_name
+from tools.fence import fenced, plain_name
+from tools.redact import redacted
 from tools.times import rfc3339
 
 SOURCE: Final = "canvas"
@@ -64,7 +62,7 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
     head, role = found
     labels, is_whole = _labels(state)
     types = Counter(text(entry.element, "type") for entry in state.entries.values() if entry.is_live)
-    counted: Record = {plain_name(kind): count for kind, count in types.most_common(state_types_max)}
+    counted: Record = {plain_name(redacted(kind)): count for kind, count in types.most_common(state_types_max)}
     reply: Record = {
         **_row(head, role, context),
         "createdAt": rfc3339(head.created_ms),
@@ -108,8 +106,7 @@ def _all_labels(state: CanvasState) -> Iterator[Record]:
         if element["type"] in FRAMES:
             words = text(element, "name")
         if words:
-            fence: Record = {"untrusted": True, "source": SOURCE, "text": cut(words, label_characters_max)}
-            label: Record = {"elementId": element["id"], "text": fence}
+            label: Record = {"elementId": element["id"], "text": fenced(SOURCE, words, label_characters_max)}
             if element.get("containerId") is not None:
                 label["containerId"] = element["containerId"]
             yield label
@@ -124,8 +121,7 @@ def region(state: CanvasState, message: Message, context: Context) -> Decision:
     if isinstance(found, Refusal):
         return Decision(found)
     head, _ = found
-    seal = _seal(arguments, context)
-    after = _opened(arguments.cursor, seal)
+    after = _opened(arguments.cursor)
     if after is None:
         return Decision(invalid_arguments({"cursor": "is not a cursor of this query; start again without one"}))
     elements: list[Value] = []
@@ -135,7 +131,7 @@ def region(state: CanvasState, message: Message, context: Context) -> Decision:
     for place, entry in _matching(state, arguments, after):
         size = encoded_bytes(entry.element) + 1
         if len(elements) == arguments.limit or size > room:
-            reply["nextCursor"] = _cursor(last, seal)
+            reply["nextCursor"] = _cursor(last)
             break
         elements.append(entry.element)
         room -= size
@@ -159,26 +155,19 @@ def _matching(
             yield place, entry
 
 
-def _seal(arguments: CanvasQueryRegionInput, context: Context) -> str:
-    """Binds a cursor to caller, canvas and query (common 7.3). `limit` may change from page to page."""
-    query = arguments.model_dump(mode="json", exclude={"cursor", "limit", "workspaceId"})
-    bound = [context.principal.label(), str(context.address), query]
-    return hashlib.blake2b(orjson.dumps(bound, option=orjson.OPT_SORT_KEYS), digest_size=9).hexdigest()
-
-
-def _cursor(place: tuple[str, str], seal: str) -> str:
+def _cursor(place: tuple[str, str]) -> str:
     """The place in the stacking order of the last element given: new and changed elements do not shift it."""
-    return base64.urlsafe_b64encode(orjson.dumps([seal, *place])).decode().rstrip("=")
+    return orjson.dumps(place).decode()
 
 
-def _opened(cursor: str | None, seal: str) -> tuple[str, str] | None:
-    """The place after which to go on; None for a cursor that is not of this query."""
+def _opened(cursor: str | None) -> tuple[str, str] | None:
+    """The place after which to go on; None for a cursor that this owner did not make."""
     if cursor is None:
         return "", ""
     try:
-        held = orjson.loads(base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
-    except (binascii.Error, ValueError):
+        held = orjson.loads(cursor)
+    except orjson.JSONDecodeError:
         return None
-    if isinstance(held, list) and len(held) == 3 and held[0] == seal and all(isinstance(part, str) for part in held):
-        return held[1], held[2]
+    if isinstance(held, list) and len(held) == 2 and all(isinstance(part, str) for part in held):
+        return held[0], held[1]
     return None

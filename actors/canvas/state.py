@@ -2,7 +2,7 @@
 
 | row | holds |
 | --- | --- |
-| head | title, revision, counts, createdBy, times: all that listing needs (canvas 5) |
+| head | title, revision, counts, createdBy, times: all that listing needs (canvas 5); what each agent has written |
 | head/role/AGENT | that agent's role |
 | gone | all that is left of a canvas that was deleted: who, when, and until then what is still to be removed |
 | arriving, arriving/... | an import that is not finished: see arrival.py |
@@ -21,7 +21,7 @@ import hashlib
 import heapq
 import re
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -55,6 +55,8 @@ class Head:
     created_by: str
     created_ms: int
     updated_ms: int
+    usage: Mapping[str, int] = field(default_factory=dict)
+    """Agent -> bytes that it has written here (usage.py)."""
     others: bool = False
     """Whether a write by somebody else than its creator was applied. Rows of older releases do not tell."""
 
@@ -67,6 +69,7 @@ class Head:
             "createdBy": self.created_by,
             "createdMs": self.created_ms,
             "updatedMs": self.updated_ms,
+            "usage": {**self.usage},
             "others": self.others,
         }
 
@@ -80,6 +83,7 @@ class Head:
             created_by=_text(record["createdBy"]),
             created_ms=_whole(record["createdMs"]),
             updated_ms=_whole(record["updatedMs"]),
+            usage={agent_id: _whole(size) for agent_id, size in _record(record.get("usage", {})).items()},
             others=record.get("others") is True,
         )
 

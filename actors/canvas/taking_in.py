@@ -207,9 +207,10 @@ def _open(arriving: Arriving, context: Context) -> list[Effect]:
     deleted = sum(part.deleted for part in arriving.parts)
     answer = Answer(facts.waiting, {**opened(context), **arriving.report()})
     gone = [Delete(part_row(number)) for number in reversed(range(len(arriving.parts)))]
+    size = sum(part.element_bytes + part.file_bytes for part in arriving.parts)
     return [
         *(Delete(ARRIVING), *gone),
-        *opening(context, facts.founding, len(arriving.gathered.order) - deleted, deleted),
+        *opening(context, facts.founding, len(arriving.gathered.order) - deleted, deleted, size),
         answer,
     ]
 

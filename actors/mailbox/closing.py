@@ -19,6 +19,7 @@ from actors.mailbox.state import (
     sent_row,
     task_row,
 )
+from actors.mailbox.stored import reporting_stored
 from actors.mailbox.thread import ENDS, EVENT_OF_REPLY, ThreadEvent, after
 from actors.mailbox.waiting import reporting_waiting
 from actors.parsed import DONE, parsed, sending_owner
@@ -27,6 +28,7 @@ from bus.value import Record
 from tools.agent import AgentRejectInput, AgentReplyInput, Outcome, ThreadState
 from tools.base import Model
 from tools.errors import NOT_FOUND, Refusal
+from tools.plain_json import encoded_bytes
 
 
 class ThreadChanged(Model):
@@ -103,6 +105,7 @@ def thread_changed(state: MailboxState, body: ThreadChanged, context: Context) -
             "outcome": body.outcome,
             "reason": body.reason,
             "changedAt": context.now_ms,
+            "bytes": mirror.bytes if body.state not in ENDS else _kept_bytes(body.result),
         }
     )
     changed = changed.model_copy(update={"unseen": changed.is_notice})
@@ -110,6 +113,10 @@ def thread_changed(state: MailboxState, body: ThreadChanged, context: Context) -
     if body.result is not None:
         effects.append(Put(result_row(body.threadId), body.result.model_dump()))
     return Decision({}, tuple(effects))
+
+
+def _kept_bytes(result: Result | None) -> int:
+    return 0 if result is None else encoded_bytes(result.model_dump())
 
 
 def _own_thread(state: MailboxState, thread_id: str, context: Context) -> Received | None:
@@ -157,6 +164,6 @@ VERBS: Final[VerbTable[MailboxState]] = VerbTable(
         "agent_reply": Verb(reporting_waiting(parsed(AgentReplyInput, agent_reply)), _AGENT),
         "agent_reject": Verb(reporting_waiting(parsed(AgentRejectInput, agent_reject)), _AGENT),
         "facts_changed": Verb(reporting_waiting(parsed(Facts, facts_changed)), _OWNER),
-        "thread_changed": Verb(reporting_waiting(parsed(ThreadChanged, thread_changed)), _OWNER),
+        "thread_changed": Verb(reporting_stored(reporting_waiting(parsed(ThreadChanged, thread_changed))), _OWNER),
     }
 )

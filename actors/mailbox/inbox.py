@@ -14,7 +14,7 @@ from typing import Final
 from pydantic import Field
 
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
-from actors.mailbox.envelope import fenced, fenced_data, shown_task
+from actors.mailbox.envelope import AUTHOR, shown_task
 from actors.mailbox.keeping import is_listed, without_old_notices
 from actors.mailbox.paging import BadCursor, Page, Places, page_of
 from actors.mailbox.state import MailboxState, Received, received_row, sent_row
@@ -32,6 +32,7 @@ from bus.value import Record, Value
 from tools.agent import AgentInboxInput
 from tools.base import Model
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
+from tools.fence import fenced, fenced_data
 from tools.times import rfc3339
 
 
@@ -114,7 +115,7 @@ def _notices(state: MailboxState, places: Places, now_ms: int) -> Iterator[tuple
                 "title": sent.title,
                 "state": sent.state,
                 "outcome": sent.outcome,
-                "reason": None if sent.reason is None else fenced(sent.reason),
+                "reason": None if sent.reason is None else fenced(AUTHOR, sent.reason),
                 "result": _result(state, thread_id),
                 "changedAt": rfc3339(changed_ms),
                 "isNew": sent.unseen,
@@ -128,9 +129,9 @@ def _result(state: MailboxState, thread_id: str) -> Record | None:
         return None
     plain = result.model_dump()
     return {
-        "body": fenced(result.body),
-        "artifacts": fenced_data(plain["artifacts"]) if result.artifacts else None,
-        "usage": None if result.usage is None else fenced_data(plain["usage"]),
+        "body": fenced(AUTHOR, result.body),
+        "artifacts": fenced_data(AUTHOR, plain["artifacts"]) if result.artifacts else None,
+        "usage": None if result.usage is None else fenced_data(AUTHOR, plain["usage"]),
     }
 
 

@@ -39,3 +39,5 @@ def _of_count(state: MailboxState) -> Iterator[str]:
     waiting = sum(waits(row) for row in state.received.values()) + sum(waits(row) for row in state.sent.values())
     if state.waiting != waiting:
         yield "the waiting count is not that of the threads"
+    if state.stored_bytes != sum(row.bytes for rows in (state.offers, state.sent) for row in rows.values()):
+        yield "the sum of what is kept is not that of the threads"

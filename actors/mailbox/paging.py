@@ -1,8 +1,7 @@
 """Pages of an inbox: how much fits, and where the next one starts.
 
 A cursor holds two places, one in the deliveries and one in the notifications. Both are places in an order, not counts,
-so a cursor stays valid while things come and go (common 7.3). It names nothing: another agent's cursor is at worst a
-wrong place in one's own mailbox.
+so a cursor stays valid while things come and go (common 7.3). Clients see it sealed (nexus/gateway/cursor.py).
 """
 
 from __future__ import annotations

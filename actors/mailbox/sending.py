@@ -25,8 +25,9 @@ from actors.decision import (
     Verb,
     VerbTable,
 )
-from actors.mailbox.envelope import task_size_refusal
+from actors.mailbox.envelope import task_bytes, task_size_refusal
 from actors.mailbox.keeping import without_old_notices
+from actors.mailbox.rates import rate_refusal, room_refusal
 from actors.mailbox.state import (
     Facts,
     MailboxState,
@@ -38,11 +39,12 @@ from actors.mailbox.state import (
     sent_row,
     task_row,
 )
+from actors.mailbox.stored import reporting_stored
 from actors.mailbox.thread import ENDS
 from actors.mailbox.waiting import reporting_waiting
 from actors.parsed import DONE, parsed, sending_owner
 from bus import address
-from bus.limits import chain_depth_max, full_mailbox_retry_seconds, open_threads_per_recipient_max
+from bus.limits import chain_depth_max
 from bus.value import Record
 from tools.agent import AgentTriggerInput, TaskEnvelope
 from tools.base import Model
@@ -78,7 +80,7 @@ def agent_trigger(state: MailboxState, body: AgentTriggerInput, context: Context
     if key is not None and key in state.keys:
         return _repeated(state, state.keys[key], argument_hash, context)
     depth = _depth(state, body.task)
-    refusal = task_size_refusal(body.task) or (depth if isinstance(depth, Refusal) else None)
+    refusal = task_size_refusal(body.task) or (depth if isinstance(depth, Refusal) else rate_refusal(state, context))
     if refusal is None:
         refusal = _recipient_refusal(body.agentId, facts.for_tiers(context.address.id))
     if refusal is not None or isinstance(depth, Refusal):
@@ -92,6 +94,7 @@ def agent_trigger(state: MailboxState, body: AgentTriggerInput, context: Context
         parentThreadId=body.task.parentThreadId,
         key=key,
         argumentHash=argument_hash,
+        bytes=task_bytes(body.task),
     )
     offered: Record = {
         "threadId": thread_id,
@@ -165,6 +168,7 @@ def task_accepted(state: MailboxState, body: TaskAccepted, context: Context) -> 
         parentThreadId=offer.parentThreadId,
         key=offer.key,
         argumentHash=offer.argumentHash,
+        bytes=offer.bytes,
         state="queued",
         outcome=None,
         reason=None,
@@ -256,14 +260,7 @@ def _delivery_refusal(state: MailboxState, caller: Facts, caller_id: str, contex
     refusal = _withheld_refusal(caller.for_tiers(caller_id), facts.for_tiers(context.address.id))
     if refusal is not None:
         return refusal
-    if len(state.arrivals.items) >= open_threads_per_recipient_max:
-        return Refusal(
-            Code.RATE_LIMITED,
-            "That agent has as many open tasks as a mailbox holds. Try again when it has answered some.",
-            retryable=True,
-            details={"retryAfterSeconds": full_mailbox_retry_seconds, "limit": open_threads_per_recipient_max},
-        )
-    return None
+    return room_refusal(state, caller_id, context)
 
 
 def _withheld_refusal(caller: TierFacts, callee: TierFacts) -> Refusal | None:
@@ -293,10 +290,10 @@ _OWNER: Final = frozenset({PrincipalKind.OWNER})
 
 VERBS: Final[VerbTable[MailboxState]] = VerbTable(
     {
-        "agent_trigger": Verb(reporting_waiting(parsed(AgentTriggerInput, agent_trigger)), _AGENT),
+        "agent_trigger": Verb(reporting_stored(reporting_waiting(parsed(AgentTriggerInput, agent_trigger))), _AGENT),
         "task_offered": Verb(reporting_waiting(parsed(TaskOffered, task_offered)), _OWNER),
         "task_accepted": Verb(parsed(TaskAccepted, task_accepted), _OWNER),
-        "task_refused": Verb(parsed(TaskRefused, task_refused), _OWNER),
-        "message_died": Verb(message_died, _OWNER),
+        "task_refused": Verb(reporting_stored(parsed(TaskRefused, task_refused)), _OWNER),
+        "message_died": Verb(reporting_stored(message_died), _OWNER),
     }
 )

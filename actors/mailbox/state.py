@@ -16,6 +16,7 @@ reload and a life lead to the same state.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
@@ -88,6 +89,8 @@ class Offer(Model):
     key: str | None
     """Workspace and idempotency key."""
     argumentHash: str | None
+    bytes: int = 0
+    """Of the task. Rows of older releases do not tell."""
 
 
 class Sent(Model):
@@ -105,6 +108,8 @@ class Sent(Model):
     reason: str | None
     openedAt: int
     changedAt: int
+    bytes: int = 0
+    """What is kept of it: the task while the thread is open, then the result."""
     unseen: bool
     """News that no reading of the inbox has listed yet."""
 
@@ -120,12 +125,12 @@ class Result(Model):
     usage: JsonObject | None
 
 
-Item = TypeVar("Item", tuple[int, str], tuple[int, int, str])
+Item = TypeVar("Item", str, tuple[int, str], tuple[int, int, str])
 
 
 @dataclass(slots=True)
 class SortedItems(Generic[Item]):
-    """A sorted list of distinct tuples, whatever the order of adding."""
+    """A sorted list of distinct items, whatever the order of adding."""
 
     items: list[Item] = field(default_factory=list)
 
@@ -158,7 +163,13 @@ class MailboxState:
     """(last change, thread) of the open sent threads."""
     notices: SortedItems[tuple[int, str]] = field(default_factory=SortedItems)
     """(last change, thread) of the sent threads that are notifications."""
+    begun: SortedItems[str] = field(default_factory=SortedItems)
+    """Threads that this agent offered or sent. Their ids sort by the time when that was."""
+    open_by_sender: Counter[str] = field(default_factory=Counter)
+    """Sender -> open received threads."""
     waiting: int = 0
+    stored_bytes: int = 0
+    """What is kept of the threads that this agent opened."""
 
     def next_arrival(self, now_ms: int) -> int:
         # From the time, so that a number is not used again when the newest thread ends and cursors stay right.
@@ -217,6 +228,9 @@ def _set_received(state: MailboxState, thread_id: str, row: Received | None) -> 
             state.ended.remove((former.changedAt, thread_id))
         else:
             state.arrivals.remove((former.arrival, thread_id))
+            state.open_by_sender[former.senderId] -= 1
+            if not state.open_by_sender[former.senderId]:
+                del state.open_by_sender[former.senderId]
     if row is not None:
         if row.state in WAITS:
             state.queue.add((row.rank, row.arrival, thread_id))
@@ -224,11 +238,15 @@ def _set_received(state: MailboxState, thread_id: str, row: Received | None) -> 
             state.ended.add((row.changedAt, thread_id))
         else:
             state.arrivals.add((row.arrival, thread_id))
+            state.open_by_sender[row.senderId] += 1
 
 
 def _set_sent(state: MailboxState, thread_id: str, row: Sent | None) -> None:
     former = state.sent.get(thread_id)
+    had_begun = former is not None or thread_id in state.offers
     _set(state.sent, thread_id, row)
+    _note_begun(state, thread_id, had_begun)
+    state.stored_bytes += (0 if row is None else row.bytes) - (0 if former is None else former.bytes)
     state.waiting += waits(row) - waits(former)
     _set_key(state, thread_id, former.key if former else None, row.key if row else None)
     if former is not None:
@@ -245,8 +263,19 @@ def _set_sent(state: MailboxState, thread_id: str, row: Sent | None) -> None:
 
 def _set_offer(state: MailboxState, thread_id: str, row: Offer | None) -> None:
     former = state.offers.get(thread_id)
+    had_begun = former is not None or thread_id in state.sent
     _set(state.offers, thread_id, row)
+    _note_begun(state, thread_id, had_begun)
+    state.stored_bytes += (0 if row is None else row.bytes) - (0 if former is None else former.bytes)
     _set_key(state, thread_id, former.key if former else None, row.key if row else None)
+
+
+def _note_begun(state: MailboxState, thread_id: str, had_begun: bool) -> None:
+    has_begun = thread_id in state.offers or thread_id in state.sent
+    if has_begun and not had_begun:
+        state.begun.add(thread_id)
+    elif had_begun and not has_begun:
+        state.begun.remove(thread_id)
 
 
 def _set_key(state: MailboxState, thread_id: str, former: str | None, key: str | None) -> None:

@@ -39,10 +39,11 @@ from nexus.gateway.call import Journey, refused
 from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal
 from nexus.gateway.identity import Credential, Identity, authenticate, parse_authorization
-from nexus.gateway.mcp import VISIT_KEY, McpServer, Visit
+from nexus.gateway.mcp import VISIT_KEY, WAITING_KEY, McpServer, Visit
 from nexus.gateway.sessions import SessionShares
+from nexus.gateway.shares import AgentShares
 from tools.base import Tool
-from tools.errors import unavailable
+from tools.errors import Refusal, unavailable
 
 _SEAL_KEY_BYTES: Final = 32
 _PATH: Final = "/mcp"
@@ -64,7 +65,8 @@ class Gateway:
         """`port` is the TCP listener's. `seal_key` seals cursors: give all gateways of a home the same one; without
         it cursors end with this gateway. `card_appeared` hears of each new approval that waits for the person."""
         seal = CursorSeal(seal_key or os.urandom(_SEAL_KEY_BYTES))
-        journey = Journey(caller, clock, {tool.name: tool for tool in tools}, Composer(seal, tools), card_appeared)
+        by_name = {tool.name: tool for tool in tools}
+        journey = Journey(caller, clock, by_name, Composer(tools), seal, card_appeared)
         server = McpServer(journey, clock, tools).server
         # Hosts, origins and body sizes are judged here, more strictly than the managers can. JSON answers for the
         # older era halve its cost; with them the newer one would lose progress and cancelling by disconnect.
@@ -78,7 +80,8 @@ class Gateway:
         self._modern = StreamableHTTPSessionManager(
             server, json_response=False, max_request_body_size=request_body_bytes_max
         )
-        endpoint = McpEndpoint(caller, clock, self._legacy.asgi_app, self._modern.asgi_app)
+        self.uses = AgentShares()
+        endpoint = McpEndpoint(caller, clock, self._legacy.asgi_app, self._modern.asgi_app, self.uses)
         self.asgi_app = Starlette(
             routes=[Route(_PATH, endpoint)],
             middleware=[Middleware(ListenerGuard, port=port)],
@@ -132,12 +135,13 @@ class ListenerGuard:
 class McpEndpoint:
     """/mcp. An instance of a class, which Starlette takes as raw ASGI for every method."""
 
-    def __init__(self, caller: Caller, clock: Clock, legacy: ASGIApp, modern: ASGIApp) -> None:
+    def __init__(self, caller: Caller, clock: Clock, legacy: ASGIApp, modern: ASGIApp, uses: AgentShares) -> None:
         self._caller = caller
         self._clock = clock
         self._legacy = legacy
         self._modern = modern
         self._open_in_sessions: set[tuple[bytes, str]] = set()
+        self._uses = uses
         self._shares = SessionShares(legacy_sessions_per_agent_max, legacy_session_idle_ms)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -168,6 +172,22 @@ class McpEndpoint:
         self, scope: Scope, receive: Receive, send: Send, identity: Identity | None, started_ms: int
     ) -> None:
         """`identity` None: the caller's agent owner cannot be reached."""
+        if identity is None:
+            await self._take(scope, receive, send, None, started_ms, None)
+            return
+        with self._uses.request(identity.agent_id, identity.limits, started_ms) as too_much:
+            await self._take(scope, receive, send, identity, started_ms, too_much)
+
+    async def _take(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        identity: Identity | None,
+        started_ms: int,
+        too_much: Refusal | None,
+    ) -> None:
+        """`too_much`: what is said to an agent that has used up its share (common 8.5)."""
         body = await _read_body(scope, receive)
         if isinstance(body, Response):
             await body(scope, receive, send)
@@ -177,6 +197,8 @@ class McpEndpoint:
             await _unreachable(message)(scope, receive, send)
         elif isinstance(message, strict_json.Malformed):
             await _json_rpc_error(400, message.id, message.code, message.message)(scope, receive, send)
+        elif too_much is not None:
+            await _limited(message, too_much, identity.waiting)(scope, receive, send)
         else:
             visit = Visit(identity, message.bad_arguments, started_ms)
             await self._hand_on_once(scope, _replayed(message.body, receive), send, visit, message.id)
@@ -297,15 +319,31 @@ def _unreachable(message: strict_json.CheckedMessage | strict_json.Malformed | N
             return _json_rpc_error(
                 200, message.id, types.INTERNAL_ERROR, refusal.message, {"error": refusal.to_record()}
             )
-        answer = refused(refusal, waiting=0)
-        result = {
-            "content": [{"type": "text", "text": answer.text}],
-            "structuredContent": answer.content,
-            "isError": True,
-            "resultType": "complete",
-        }
-        return _json({"jsonrpc": "2.0", "id": message.id, "result": result}, 200)
+        return _refused_call(message.id, refusal, waiting=0)
     return Response(status_code=503, headers={"Retry-After": "1"})
+
+
+def _limited(message: strict_json.CheckedMessage, refusal: Refusal, waiting: int) -> Response:
+    """A tool result for a tool's call (common 6.1), 429 for anything else."""
+    if message.tool is not None and message.id is not None:
+        return _refused_call(message.id, refusal, waiting)
+    error = {"error": refusal.to_record()}
+    response = _json_rpc_error(429, message.id, types.INTERNAL_ERROR, refusal.message, error)
+    response.headers["Retry-After"] = str(refusal.details["retryAfterSeconds"])
+    return response
+
+
+def _refused_call(identifier: strict_json.RequestId, refusal: Refusal, waiting: int) -> Response:
+    """What the SDK would make of a refusal; it has not seen the call."""
+    answer = refused(refusal, waiting)
+    result = {
+        "content": [{"type": "text", "text": answer.text}],
+        "structuredContent": answer.content,
+        "isError": True,
+        "resultType": "complete",
+        "_meta": {WAITING_KEY: waiting},
+    }
+    return _json({"jsonrpc": "2.0", "id": identifier, "result": result}, 200)
 
 
 def _json_rpc_error(

@@ -10,7 +10,7 @@ what an owner answers leaves only if it fits the tool's output model (common 1.6
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
@@ -25,6 +25,7 @@ from bus.value import Record
 from nexus.gateway.admitting import Admission, Admissions, ToolRequest, remaining_ms
 from nexus.gateway.arguments import Arguments, check_arguments
 from nexus.gateway.compose import Composer
+from nexus.gateway.cursor import CursorSeal, opened_arguments, sealed_content
 from nexus.gateway.incident import incident
 from nexus.gateway.reading import OwnerRefused, Reading
 from nexus.gateway.route import owner_of
@@ -67,6 +68,7 @@ class Journey:
         clock: Clock,
         tools: Mapping[str, Tool],
         composer: Composer,
+        seal: CursorSeal,
         card_appeared: Callable[[], None] = lambda: None,
     ) -> None:
         """`card_appeared` hears of each new approval that waits for the person; it must be quick and not raise."""
@@ -74,6 +76,7 @@ class Journey:
         self._clock = clock
         self._tools = tools
         self._composer = composer
+        self._seal = seal
         self._admissions = Admissions(caller, clock)
         self._card_appeared = card_appeared
 
@@ -135,16 +138,26 @@ class Journey:
 
     async def _ask(self, request: ToolRequest, tool: Tool, arguments: Arguments, stamp: Record, call_id: str) -> Reply:
         """The owner's reply, or for a composed tool one of the same form. Raises DeadlinePassed."""
+        bound_to = str(stamp.get("agentId")), str(stamp.get("workspaceId"))
+        record = opened_arguments(self._seal, tool, arguments.record, *bound_to)
+        if isinstance(record, Refusal):
+            return Reply(call_id, None, record.to_record())
+        reply = await self._reply(request, tool, record, stamp, call_id)
+        if reply.ok is None:
+            return reply
+        return replace(reply, ok=sealed_content(self._seal, tool, arguments.record, reply.ok, *bound_to))
+
+    async def _reply(self, request: ToolRequest, tool: Tool, record: Record, stamp: Record, call_id: str) -> Reply:
         within_ms = remaining_ms(request, tool, self._clock)
         if tool.route is Route.COMPOSED:
             reading = Reading(self._caller, self._clock, stamp, self._clock.now_ms() + within_ms)
             try:
-                return Reply(call_id, await self._composer.compose(tool, reading, arguments.record), None)
+                return Reply(call_id, await self._composer.compose(tool, reading, record), None)
             except OwnerRefused as refused_by_owner:
                 return Reply(call_id, None, refused_by_owner.error)
-        to = owner_of(tool, arguments.record, stamp, call_id)
+        to = owner_of(tool, record, stamp, call_id)
         # A dispatched call is with its owner already, from the agent's owner: this one only waits for the answer.
-        body = {} if stamp.get(STAMP_DISPATCHED) is True else arguments.record
+        body = {} if stamp.get(STAMP_DISPATCHED) is True else record
         return await self._caller.call(to, tool.name, body, call_id=call_id, within_ms=within_ms, stamp=stamp)
 
     def _checked(self, tool: Tool, content: Record | None, waiting: int) -> Answer:

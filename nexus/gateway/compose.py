@@ -13,37 +13,34 @@ from typing import Any, Final, TypeAlias
 from bus import address
 from bus.limits import page_items_default
 from bus.value import Record
-from nexus.gateway.cursor import CursorSeal
 from nexus.gateway.reading import OwnerRefused, Reading
 from nexus.gateway.standing import tool_list
 from tools.base import Route, Tool
-from tools.errors import Code, Refusal, invalid_arguments
+from tools.errors import Code, Refusal
 from tools.tiers import TierFacts, capability_tier, withheld_records
 
 _SCOPE_UNRESOLVED: Final = Refusal(
     Code.SCOPE_UNRESOLVED, "Your workspace does not exist any more. Ask the person to pin you to another one."
 )
-_BAD_CURSOR: Final = invalid_arguments({"cursor": "is not a nextCursor that this tool gave you"})
 
-_Composed: TypeAlias = Callable[[Reading, CursorSeal, Record], Awaitable[Record]]
+_Composed: TypeAlias = Callable[[Reading, Record], Awaitable[Record]]
 
 
 class Composer:
     """Answers tools of route COMPOSED. Refuses at start-up a tool that it does not know."""
 
-    def __init__(self, seal: CursorSeal, tools: tuple[Tool, ...]) -> None:
+    def __init__(self, tools: tuple[Tool, ...]) -> None:
         self._by_name: Mapping[str, _Composed] = {**_BY_NAME, "tool_list": partial(tool_list, tools)}
         unknown = [tool.name for tool in tools if tool.route is Route.COMPOSED and tool.name not in self._by_name]
         if unknown:
             raise ValueError(f"composed tools without a composition: {unknown}")
-        self._seal = seal
 
     async def compose(self, tool: Tool, reading: Reading, arguments: Record) -> Record:
         """The content of a success. Raises OwnerRefused and DeadlinePassed."""
-        return await self._by_name[tool.name](reading, self._seal, arguments)
+        return await self._by_name[tool.name](reading, arguments)
 
 
-async def _workspace_current(reading: Reading, _: CursorSeal, arguments: Record) -> Record:
+async def _workspace_current(reading: Reading, arguments: Record) -> Record:
     names, active = await _workspaces(reading)
     facts = await reading.ask(address.agent(reading.agent_id), "agent_facts", {})
     return {
@@ -54,7 +51,7 @@ async def _workspace_current(reading: Reading, _: CursorSeal, arguments: Record)
     }
 
 
-async def _workspace_list(reading: Reading, _: CursorSeal, arguments: Record) -> Record:
+async def _workspace_list(reading: Reading, arguments: Record) -> Record:
     names, active = await _workspaces(reading)
     own = reading.workspace_id
     detail = (await reading.ask(address.workspace(own), "workspace_get", {"workspaceId": own}))["workspace"]
@@ -82,20 +79,20 @@ async def _workspaces(reading: Reading) -> tuple[Mapping[str, str], str | None]:
     return names, active if active in names else None
 
 
-async def _canvas_list(reading: Reading, seal: CursorSeal, arguments: Record) -> Record:
+async def _canvas_list(reading: Reading, arguments: Record) -> Record:
     """The workspace's index says which canvases; each canvas tells its own row, with the role it grants."""
     workspace_id = reading.workspace_id
-    page = await _page("canvas_list", reading, seal, arguments, address.workspace(workspace_id), "readable_canvases")
+    page = await _page(reading, arguments, address.workspace(workspace_id), "readable_canvases")
     listed: list[dict[str, Any]] = page["canvases"]
     summaries = await reading.ask_each(
         [(address.canvas(workspace_id, canvas["canvasId"]), "canvas_summary", {}) for canvas in listed]
     )
     rows = [summary for summary in summaries if summary is not None]
-    return _with_next("canvas_list", reading, seal, page, {"canvases": rows})
+    return _with_next(page, {"canvases": rows})
 
 
-async def _agent_list_peers(reading: Reading, seal: CursorSeal, arguments: Record) -> Record:
-    page = await _page("agent_list_peers", reading, seal, arguments, address.DIRECTORY, "agents_in_scope")
+async def _agent_list_peers(reading: Reading, arguments: Record) -> Record:
+    page = await _page(reading, arguments, address.DIRECTORY, "agents_in_scope")
     listed: list[dict[str, Any]] = page["agents"]
     own_facts = await reading.ask(address.agent(reading.agent_id), "agent_facts", {})
     caller = TierFacts.from_record(reading.agent_id, own_facts)
@@ -114,28 +111,21 @@ async def _agent_list_peers(reading: Reading, seal: CursorSeal, arguments: Recor
             }
         )
     peers = [agent for agent in agents if agent["capabilityTier"] == "deliver"]
-    return _with_next("agent_list_peers", reading, seal, page, {"peers": peers, "agents": agents})
+    return _with_next(page, {"peers": peers, "agents": agents})
 
 
-async def _page(
-    tool: str, reading: Reading, seal: CursorSeal, arguments: Record, to: address.Address, verb: str
-) -> dict[str, Any]:
+async def _page(reading: Reading, arguments: Record, to: address.Address, verb: str) -> dict[str, Any]:
     """One page of an owner's list: `{<list>, nextAfter}`, from where the call's cursor says."""
     body: Record = {"limit": page_items_default}
     cursor = arguments.get("cursor")
     if isinstance(cursor, str):
-        after = seal.opened(cursor, tool, reading.agent_id, reading.workspace_id)
-        if after is None:
-            raise OwnerRefused(_BAD_CURSOR.to_record())
-        body["after"] = after
+        body["after"] = cursor
     return await reading.ask(to, verb, body)
 
 
-def _with_next(tool: str, reading: Reading, seal: CursorSeal, page: dict[str, Any], content: dict[str, Any]) -> Record:
+def _with_next(page: dict[str, Any], content: dict[str, Any]) -> Record:
     after = page.get("nextAfter")
-    if isinstance(after, str):
-        content["nextCursor"] = seal.sealed(after, tool, reading.agent_id, reading.workspace_id)
-    return content
+    return {**content, "nextCursor": after} if isinstance(after, str) else content
 
 
 _BY_NAME: Final[Mapping[str, _Composed]] = {

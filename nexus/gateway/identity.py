@@ -15,6 +15,7 @@ from typing import Final
 from bus import address
 from bus.client import Caller, DeadlinePassed
 from bus.value import Record
+from nexus.gateway.shares import DEFAULT_LIMITS, Limits
 
 _TOKEN: Final = re.compile(r"nx_([0-9A-Za-z-]{1,64})_([0-9A-Za-z_-]{1,256})\Z", re.ASCII)
 _SCHEME: Final = "bearer "
@@ -34,6 +35,7 @@ class Identity:
 
     credential: Credential
     waiting: int
+    limits: Limits = DEFAULT_LIMITS
 
     @property
     def agent_id(self) -> str:
@@ -64,7 +66,8 @@ async def authenticate(caller: Caller, credential: Credential, call_id: str, wit
         raise DeadlinePassed(was_sent=True)
     if reply.ok.get("authenticated") is not True:
         return None
-    return Identity(credential, waiting_count(reply.ok.get("waiting")))
+    limits = Limits.from_reply(reply.ok.get("limits"))
+    return Identity(credential, waiting_count(reply.ok.get("waiting")), limits)
 
 
 def waiting_count(value: object) -> int:

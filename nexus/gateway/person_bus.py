@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import Annotated, Final, TypeAlias, cast
 
 from pydantic import Field
@@ -174,6 +175,16 @@ async def follow(owners: Owners, asked: Tail, emit: Emit) -> None:
     events, cursor = await _newest(owners, asked.count)
     for event in events:
         await emit(event)
+    await follow_from(owners, cursor, emit)
+
+
+async def ends(owners: Owners) -> list[int]:
+    """Each shard's place in its journal now, to follow from."""
+    return (await _newest(owners, 0))[1]
+
+
+async def follow_from(owners: Owners, cursor: Sequence[int], emit: Emit) -> None:
+    """Emit each event behind the places of `cursor`, as it happens, until cancelled or `emit` raises."""
 
     async def pump(shard: int, after: int) -> None:
         while True:

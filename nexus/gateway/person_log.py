@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Final, cast
+from typing import Annotated, cast
 
 from pydantic import Field
 
 from bus import address
-from bus.limits import events_per_page
+from bus.limits import events_per_page, inspection_deadline_ms, records_traced_max
 from bus.value import Record, Value, records
 from nexus.gateway.person_owners import Owners
-from nexus.gateway.person_upkeep import Emit, look_ms_max
+from nexus.gateway.person_upkeep import Emit
 from tools.base import Model
-
-_records_traced_max: Final = 10_000
 
 
 class Trace(Model):
@@ -32,7 +30,7 @@ async def trace(owners: Owners, asked: Trace) -> Record:
     found = await asyncio.gather(*(_records_of(owners, shard, asked.call) for shard in range(owners.shards)))
     rest = await asyncio.gather(
         *(
-            owners.read(address.host(shard), "trace_rest", {"call": asked.call}, within_ms=look_ms_max)
+            owners.read(address.host(shard), "trace_rest", {"call": asked.call}, within_ms=inspection_deadline_ms)
             for shard in range(owners.shards)
         )
     )
@@ -75,9 +73,9 @@ def in_order(found: Sequence[Record]) -> list[Record]:
 async def _records_of(owners: Owners, shard: int, call: str) -> list[Record]:
     found: list[Record] = []
     after: Value = 0
-    while len(found) < _records_traced_max:
+    while len(found) < records_traced_max:
         body: Record = {"call": call, "after": after}
-        step = await owners.read(address.host(shard), "trace_records", body, within_ms=look_ms_max)
+        step = await owners.read(address.host(shard), "trace_records", body, within_ms=inspection_deadline_ms)
         found += records(step, "records")
         after = step.get("next")
         if after is None:
@@ -130,7 +128,7 @@ async def _first_since(owners: Owners, shard: int, since_ms: int) -> int:
     after: Value = 0
     while True:
         body: Record = {"since": since_ms, "after": after}
-        step = await owners.read(address.host(shard), "first_since", body, within_ms=look_ms_max)
+        step = await owners.read(address.host(shard), "first_since", body, within_ms=inspection_deadline_ms)
         if "after" in step:
             return _number(step["after"])
         after = step.get("next")

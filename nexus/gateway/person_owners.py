@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -58,6 +58,10 @@ class Directory:
         """Its name, for showing; empty when there is no such workspace."""
         return next((text(one, "name") for one in self.workspaces if one.get("workspaceId") == workspace_id), "")
 
+    def agent_name(self, agent_id: str) -> str:
+        """Its name, for showing; empty when there is no such agent (any more)."""
+        return next((text(one, "name") for one in self.agents if one.get("agentId") == agent_id), "")
+
     def agents_named(self, inside: str | None) -> list[Named]:
         """Every agent, or those pinned to the workspace with id `inside`."""
         every = [_named(one, "agentId", workspace_id=text(one, "workspaceId")) for one in self.agents]
@@ -92,14 +96,14 @@ class Owners:
     async def read(self, to: Address, verb: str, body: Record, *, within_ms: int = call_deadline_ms_default) -> Record:
         return await self.ask(to, verb, body, within_ms=within_ms, reads=True)
 
-    async def read_each(self, wanted: Sequence[Address], verb: str) -> list[Record | None]:
+    async def read_each(self, wanted: Sequence[Address], verb: str, body: Record | None = None) -> list[Record | None]:
         """The answers of many owners in order; None for one that is gone meanwhile. Raises VerbRefused otherwise."""
         gate = asyncio.Semaphore(person_reads_at_once_max)
 
         async def one(to: Address) -> Record | None:
             async with gate:
                 try:
-                    return await self.read(to, verb, {})
+                    return await self.read(to, verb, {} if body is None else body)
                 except VerbRefused as refused:
                     if refused.error.get("code") == Code.NOT_FOUND.value:
                         return None
@@ -160,10 +164,6 @@ class Owners:
         return next(one for one in entries if one["canvasId"] == meant.id)
 
 
-Run: TypeAlias = Callable[[Owners, Record], Awaitable[Record]]
-"""A verb of the person's that is answered once."""
-
-
 def chosen(resolved: Named | Refusal) -> Named:
     if isinstance(resolved, Refusal):
         raise VerbRefused.by(resolved)
@@ -176,15 +176,6 @@ def checked_arguments(model: type[Arguments], raw: Record) -> Arguments:
         return model.model_validate(raw)
     except ValidationError as bad:
         raise VerbRefused.by(invalid_arguments(problems_of(bad))) from None
-
-
-def checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Awaitable[Record]]) -> Run:
-    """`run` on the parsed arguments; bad ones are refused with the path of each bad field."""
-
-    async def checked_run(owners: Owners, raw: Record) -> Record:
-        return await run(owners, checked_arguments(arguments, raw))
-
-    return checked_run
 
 
 def must_be_applied(answer: Record) -> None:

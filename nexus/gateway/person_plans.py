@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias, TypeVar, cast
+from typing import Annotated, Final, cast
 
 from pydantic import Field
 
@@ -20,24 +20,19 @@ from bus.limits import (
     follow_grace_ms,
     follow_retry_ms,
     follow_wait_ms,
-    name_characters_max,
     plan_steps_max,
     plan_undo_wait_ms,
 )
 from bus.value import Record, Value, records
-from nexus.gateway.person_owners import Directory, Owners, VerbRefused, checked_arguments, text
+from nexus.gateway.person_owners import Directory, Owners, VerbRefused, text
+from nexus.gateway.person_table import Run, Stream, Typed, checked, streamed
 from nexus.gateway.person_upkeep import Emit
 from tools.base import Model
 from tools.errors import Code, Refusal
 
-Run: TypeAlias = Callable[[Owners, Record], Awaitable[Record]]
-Stream: TypeAlias = Callable[[Owners, Record, Emit], Awaitable[Record | None]]
-Arguments = TypeVar("Arguments", bound=Model)
-
-Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
 StepNumber = Annotated[int, Field(ge=1, le=plan_steps_max)]
 
-_PLAN_ID: Final = re.compile(r"([0-9a-z]{26})\.[0-9a-z]{26}\Z")
+_PLAN_ID: Final = re.compile(r"([0-9A-Za-z_-]{1,64})\.[0-9a-z]{26}\Z")
 _OVER: Final = frozenset({"ended", "discarded"})
 _FINAL: Final = frozenset({"done", "failed", "discarded"})
 _GONE: Final = frozenset({"closed", "absent"})
@@ -143,7 +138,7 @@ async def plan_undo_preview(owners: Owners, asked: OnePlan) -> Record:
     kept: list[Value] = [
         {"number": step.get("number"), "tool": step.get("tool"), "target": step.get("target")}
         for step in steps
-        if step.get("status") == "done" and step.get("target") not in closed_with_it
+        if step.get("state") == "done" and step.get("target") not in closed_with_it
     ]
     summary = {name: value for name, value in plan.items() if name not in ("steps", "next", "announced")}
     return meant.named({**summary, "surfaces": cast("list[Value]", list(facts)), "cannotRestore": kept})
@@ -182,8 +177,8 @@ async def plan_watch(owners: Owners, asked: OnePlan, emit: Emit) -> Record:
             await emit({"plan": meant.named(now)})
         for step in records(plan, "steps"):
             number = _number(step, "number")
-            if shown.get(number) != step.get("status"):
-                shown[number] = step.get("status")
+            if shown.get(number) != step.get("state"):
+                shown[number] = step.get("state")
                 await emit({"step": step})
         if plan.get("phase") in _OVER and plan.get("underWayCount") == 0:
             return meant.named(now)
@@ -291,25 +286,14 @@ def _number(record: Record, field: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _checked(arguments: type[Arguments], run: Callable[[Owners, Arguments], Awaitable[Record]]) -> Run:
-    async def checked(owners: Owners, raw: Record) -> Record:
-        return await run(owners, checked_arguments(arguments, raw))
-
-    return checked
-
-
-async def _watched(owners: Owners, raw: Record, emit: Emit) -> Record:
-    return await plan_watch(owners, checked_arguments(OnePlan, raw), emit)
-
-
 VERBS: Final[Mapping[str, Run]] = {
-    "plan.list": _checked(PlanList, plan_list),
-    "plan.show": _checked(OnePlan, plan_show),
-    "plan.step": _checked(PlanStep, plan_step),
-    "plan.stop": _checked(OnePlan, plan_stop),
-    "plan.undo_preview": _checked(OnePlan, plan_undo_preview),
-    "plan.undo": _checked(OnePlan, plan_undo),
-    "plan.run": _checked(PlanRun, plan_run),
-    "plan.discard": _checked(OnePlan, plan_discard),
+    "plan.list": checked(PlanList, plan_list),
+    "plan.show": checked(OnePlan, plan_show),
+    "plan.step": checked(PlanStep, plan_step),
+    "plan.stop": checked(OnePlan, plan_stop),
+    "plan.undo_preview": checked(OnePlan, plan_undo_preview),
+    "plan.undo": checked(OnePlan, plan_undo),
+    "plan.run": checked(PlanRun, plan_run),
+    "plan.discard": checked(OnePlan, plan_discard),
 }
-STREAMS: Final[Mapping[str, Stream]] = {"plan.watch": _watched}
+STREAMS: Final[Mapping[str, Stream]] = {"plan.watch": streamed(OnePlan, plan_watch)}

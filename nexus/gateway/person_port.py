@@ -1,7 +1,8 @@
 """The person's socket: one JSON line in, one JSON line out, a connection each (common 2.4).
 
-Invariants: a peer of another user id is answered a refusal and nothing is read from it; a request is bounded in bytes,
-depth and time; no exception text and no path leaves. The listening socket belongs to the supervisor, so a gateway that
+Invariants: a peer of another user id, or one that descends from what NEXUS runs for agents (nexus/lineage.py), is
+answered a refusal and nothing is read from it; a request is bounded in bytes, depth and time; no exception text and no
+path leaves. The listening socket belongs to the supervisor, so a gateway that
 ends leaves the socket file where it is: that is why connections are accepted here and not by `asyncio`'s own server,
 which removes the file of a Unix socket when it closes (Python 3.13 and later).
 
@@ -18,7 +19,8 @@ import contextlib
 import os
 import socket
 import traceback
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias, assert_never
 
 import orjson
 import structlog
@@ -34,8 +36,10 @@ from bus.limits import (
 from bus.value import Record
 from nexus.gateway.person_owners import Owners, VerbRefused
 from nexus.gateway.person_scenes import CONVERSATIONS, Talk
-from nexus.gateway.person_verbs import STREAMS, VERBS, Stream
-from nexus.peer import peer_user_id
+from nexus.gateway.person_table import Stream
+from nexus.gateway.person_verbs import STREAMS, VERBS
+from nexus.lineage import Lineage
+from nexus.peer import peer_process_id, peer_user_id
 from tools.errors import Code, Refusal
 
 _NOT_A_REQUEST: Final = Refusal(
@@ -52,16 +56,34 @@ _TOO_SLOW: Final = Refusal(Code.INVALID_ARGUMENTS, "No whole line arrived in tim
 _ANOTHER_USER: Final = Refusal(
     Code.UNIDENTIFIED_CALLER, "This socket serves only the user who runs NEXUS. Use your own home."
 )
+_FROM_INSIDE: Final = Refusal(
+    Code.UNIDENTIFIED_CALLER,
+    "The person's commands are refused to what runs inside a session, run or launch of NEXUS. Use a terminal that was "
+    "opened outside of NEXUS and has none of its variables (NEXUS_TOKEN_FILE and the like).",
+)
+_FROM_UNKNOWN: Final = Refusal(
+    Code.UNIDENTIFIED_CALLER,
+    "The system did not say which process asks, so it may be one that an agent runs. Use a terminal on this machine "
+    "that was opened outside of NEXUS.",
+)
 _UNKNOWN_VERB: Final = Refusal(
     Code.INVALID_ARGUMENTS, "This NEXUS does not know that verb. The command may be newer than what is running."
 )
+
+lineage_ms_max: Final = 5_000
+
+LineageOf: TypeAlias = Callable[[int], Lineage]
+"""Where the process of that id comes from. May block."""
 
 
 class PersonPort:
     """Serves the person's verbs to processes of this user. Belongs to the gateway's event loop."""
 
-    def __init__(self, caller: Caller, clock: Clock, shards: int, *, user_id: int | None = None) -> None:
+    def __init__(
+        self, caller: Caller, clock: Clock, shards: int, *, lineage: LineageOf, user_id: int | None = None
+    ) -> None:
         self._owners = Owners(caller, clock, shards)
+        self._lineage = lineage
         self._user_id = os.getuid() if user_id is None else user_id
 
     async def serve(self, sock: socket.socket) -> PersonServer:
@@ -74,22 +96,44 @@ class PersonPort:
         reader, writer = await asyncio.open_unix_connection(sock=connection, limit=person_request_bytes_max)
         try:
             with contextlib.suppress(ConnectionError):  # the peer may leave at any time; nobody is left to tell
-                await self._answer(reader, writer, self._is_own(connection))
+                await self._answer(reader, writer, await self._objection(connection))
         finally:
             writer.close()
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
 
-    def _is_own(self, connection: socket.socket) -> bool:
+    async def _objection(self, connection: socket.socket) -> Refusal | None:
+        """Why this peer is not served at all; None for the person."""
         try:
-            return peer_user_id(connection) == self._user_id
+            if peer_user_id(connection) != self._user_id:
+                return _ANOTHER_USER
         except OSError:
-            return False
+            return _ANOTHER_USER
+        match await self._lineage_of(connection):
+            case Lineage.OUTSIDE:
+                return None
+            case Lineage.INSIDE:
+                return _FROM_INSIDE
+            case Lineage.UNKNOWN:
+                return _FROM_UNKNOWN
+            case other:
+                assert_never(other)
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_own: bool) -> None:
+    async def _lineage_of(self, connection: socket.socket) -> Lineage:
         try:
-            if not is_own:
-                raise VerbRefused.by(_ANOTHER_USER)
+            process_id = peer_process_id(connection)
+            # In a thread: the kernel may keep whoever reads the environment of a process that is stuck.
+            looking = asyncio.to_thread(self._lineage, process_id)
+            return await asyncio.wait_for(looking, lineage_ms_max / 1000)
+        except (OSError, TimeoutError):
+            return Lineage.UNKNOWN
+
+    async def _answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, objection: Refusal | None
+    ) -> None:
+        try:
+            if objection is not None:
+                raise VerbRefused.by(objection)
             verb, arguments = _request(await _line(reader))
             if verb in STREAMS and not (verb in VERBS and arguments.get("follow") is not True):
                 ended = await self._stream(reader, writer, STREAMS[verb], arguments)

@@ -17,15 +17,13 @@ from pydantic import Field
 
 from bus import address
 from bus.address import Address
-from bus.limits import name_characters_max, scene_deadline_ms
+from bus.limits import export_rounds_max, import_abort_deadline_ms, name_characters_max, scene_deadline_ms
 from bus.value import Record
 from nexus.gateway.person_owners import Owners, VerbRefused, checked_arguments, must_be_applied, text
 from tools.base import Model, Name
 from tools.errors import unavailable
 from tools.fence import plain_name
 
-abort_deadline_ms: Final = 1_000
-_ROUNDS_MAX: Final = 20
 """How often changes made meanwhile are asked for before an export gives up."""
 
 Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
@@ -99,7 +97,7 @@ async def _bring_in(owners: Owners, to: Address, import_id: str, talk: Talk) -> 
 
 async def _abort(owners: Owners, to: Address, import_id: str) -> None:
     try:
-        await owners.ask(to, "import_abort", {"importId": import_id}, within_ms=abort_deadline_ms)
+        await owners.ask(to, "import_abort", {"importId": import_id}, within_ms=import_abort_deadline_ms)
     except VerbRefused:
         return  # the canvas gives it up by itself
 
@@ -112,7 +110,7 @@ async def canvas_export(owners: Owners, raw: Record, talk: Talk) -> Record:
     first = answer = await owners.read(to, "canvas_export", {})
     begun_at = first["revision"]
     await _send_rest(owners, to, answer, {}, talk)
-    for _ in range(_ROUNDS_MAX):
+    for _ in range(export_rounds_max):
         since: Record = {"since": begun_at}
         answer = await owners.read(to, "canvas_export", since)
         if answer["revision"] == begun_at:

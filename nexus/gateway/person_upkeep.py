@@ -13,7 +13,7 @@ from typing import Annotated, Final, TypeAlias, cast
 from pydantic import Field
 
 from bus import address
-from bus.limits import page_items_default, page_items_max
+from bus.limits import inspection_deadline_ms, letters_listed_max, page_items_default, page_items_max
 from bus.value import Record, Value, records
 from nexus.gateway.person_owners import Owners, VerbRefused, text
 from tools.base import Model
@@ -21,8 +21,6 @@ from tools.errors import Code, Refusal
 
 Emit: TypeAlias = Callable[[Record], Awaitable[None]]
 
-letters_listed_max: Final = 1_000
-look_ms_max: Final = 60_000
 _fresh_seconds: Final = 1.05
 _LETTER: Final = re.compile(r"(\d{1,3}):(\d{1,5}:\d{1,18}:\d{1,18})\Z")
 
@@ -63,7 +61,7 @@ async def doctor(owners: Owners, asked: Doctor, emit: Emit) -> Record:
     async def walk(shard: int, verb: str, counted: str) -> None:
         body: Record = {}
         while True:
-            step = await owners.read(address.host(shard), verb, body, within_ms=look_ms_max)
+            step = await owners.read(address.host(shard), verb, body, within_ms=inspection_deadline_ms)
             found = step.get(counted)
             counts[counted] += found if isinstance(found, int) else 0
             for problem in records(step, "problems"):
@@ -183,11 +181,13 @@ async def top(owners: Owners, asked: Top) -> Record:
     }
 
 
-_QUEUES: Final = ("largestGroup", "liveOwners", "waitingCalls", "undeliveredMessages", "waitingCommits")
+_QUEUES: Final = ("largestGroup", "liveOwners", "waitingCalls", "undeliveredMessages", "waitingCommits", "reserveHeld")
 
 
 async def _each(owners: Owners, verb: str, body: Record) -> list[Record]:
-    asked = (owners.read(address.host(shard), verb, body, within_ms=look_ms_max) for shard in range(owners.shards))
+    asked = (
+        owners.read(address.host(shard), verb, body, within_ms=inspection_deadline_ms) for shard in range(owners.shards)
+    )
     return list(await asyncio.gather(*asked))
 
 

@@ -9,20 +9,14 @@ from pydantic import Field
 
 from bus import address
 from bus.address import DIRECTORY
-from bus.limits import deletion_deadline_ms, grid_columns_max, name_characters_max, path_characters_max
+from bus.limits import deletion_deadline_ms, grid_columns_max, path_characters_max
 from bus.value import Record, Value
-from nexus.gateway.person_owners import Owners, Run, checked, must_be_applied, text
+from nexus.gateway.person_owners import Owners, must_be_applied, text
+from nexus.gateway.person_table import Nothing, Run, Typed, checked
 from tools.agent import Color
 from tools.base import Model, Name
 
-Typed = Annotated[str, Field(min_length=1, max_length=name_characters_max)]
-"""An id or a name as the person typed it."""
-
 _DELETED: Final = "deleted by the person"
-
-
-class Nothing(Model):
-    pass
 
 
 class WorkspaceAdd(Model):

@@ -51,6 +51,8 @@ def owner_of(tool: Tool, arguments: Record, stamp: Record, call_id: str) -> Addr
             return address.mailbox(agent_id)
         case Route.DIRECTORY:
             return address.DIRECTORY
+        case Route.SETTINGS:
+            return address.SETTINGS
         case Route.COMPOSED:
             raise ValueError(f"{tool.name} is composed of several owners' answers and has no single address")
         case _:

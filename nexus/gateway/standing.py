@@ -7,13 +7,12 @@ from typing import Any
 from bus import address
 from bus.value import Record, Value
 from nexus.gateway.admitting import call_facts
-from nexus.gateway.cursor import CursorSeal
 from nexus.gateway.listing import capability_record
 from nexus.gateway.reading import Reading
 from tools.base import Tool
 
 
-async def tool_list(tools: tuple[Tool, ...], reading: Reading, _: CursorSeal, arguments: Record) -> Record:
+async def tool_list(tools: tuple[Tool, ...], reading: Reading, arguments: Record) -> Record:
     """The caller's own owner says how each served tool stands, by the function that admits; nothing is changed."""
     facts: list[Value] = [call_facts(tool) for tool in tools]
     told: dict[str, Any] = await reading.ask(address.agent(reading.agent_id), "outlooks", {"tools": facts})

@@ -15,7 +15,7 @@ from actors.pool import ThreadPool
 from bus import address
 from bus.address import Address
 from bus.clock import ManualClock, SystemClock
-from bus.journal import ThreadJournal
+from bus.journal_thread import ThreadJournal
 from bus.limits import value_depth_max
 from bus.store import StoreFull, Write, answer_key, state_prefix
 from bus.store_memory import MemoryStore

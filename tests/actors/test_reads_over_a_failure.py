@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from actors.pool import ThreadPool
 from bus.address import Address
 from bus.clock import SystemClock
-from bus.journal import ThreadJournal
+from bus.journal_thread import ThreadJournal
 from bus.store import StoreFull, Write, state_prefix
 from bus.store_memory import MemoryStore
 from tests.support.hosts import Hosts

@@ -13,7 +13,7 @@ from actors.pool import ThreadPool
 from bus.address import Address
 from bus.client import DeadlinePassed
 from bus.clock import SystemClock
-from bus.journal import ThreadJournal
+from bus.journal_thread import ThreadJournal
 from bus.store import Write
 from bus.store_memory import MemoryStore
 from tests.support.hosts import Hosts

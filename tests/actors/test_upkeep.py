@@ -13,7 +13,7 @@ from bus.address import Address
 from bus.clock import ManualClock
 from bus.codec import pack_row
 from bus.envelope import Mark
-from bus.journal import ThreadJournal
+from bus.journal_thread import ThreadJournal
 from bus.store import journal_key, outbox_key, state_key
 from bus.store_memory import MemoryStore
 from bus.value import Record

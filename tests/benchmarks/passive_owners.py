@@ -61,7 +61,7 @@ class Asked:
             beside=InlineExecutor(),
         )
         writer = GroupWriter(store, 0, self.host.group_stored, lambda: None)
-        self.host.attach(InlineJournal(writer), writer.retention, self._send)
+        self.host.attach(InlineJournal(writer), writer, self._send)
         session = Session(b"benchmrk", loop, lambda _frame: True, over=lambda: None)
         self._peer = Peer(b"bench", LinkClass.PERSON, "bench", "i", session, self._clock.now_ms(), b"", b"")
         self._answers: list[Reply] = []

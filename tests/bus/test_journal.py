@@ -10,7 +10,8 @@ import pytest
 from bus.address import Address
 from bus.codec import unpack_row
 from bus.envelope import Mark
-from bus.journal import Commit, GroupWriter, Handled, InlineJournal, Outgoing, ThreadJournal
+from bus.journal import Commit, GroupWriter, Handled, InlineJournal, Outgoing
+from bus.journal_thread import ThreadJournal
 from bus.parcels import mark_from, parcel_of, parcel_row
 from bus.store import StoreBroken, StoreFull, Write, journal_key, mark_key, outbox_prefix
 from bus.store_memory import MemoryStore

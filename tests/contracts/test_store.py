@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,8 +15,10 @@ from bus import store as keys
 from bus.address import Address
 from bus.codec import pack_row
 from bus.envelope import Mark
+from bus.limits import store_map_bytes
+from bus.reserve_file import ReserveFile
 from bus.store import Store, StoreFull
-from bus.store_lmdb import LmdbStore, StoreInUse, UnknownLayout
+from bus.store_lmdb import RESERVE_FILE, LmdbStore, StoreInUse, UnknownLayout
 from bus.store_memory import MemoryStore
 
 Make = Callable[[], Store]
@@ -111,6 +115,87 @@ def test_a_full_store_refuses_the_whole_commit_and_keeps_what_it_had() -> None:
     with pytest.raises(StoreFull):
         store.commit([(b"xb", b"1"), (b"xc", b"1234567890123456")])
     assert store.scan(b"x") == [(b"xa", b"12345678")]
+
+
+def test_a_reserve_is_room_that_no_commit_has_until_it_is_released() -> None:
+    """common 8.5"""
+    store = MemoryStore(bytes_max=100)
+    assert store.reserve(60)
+    assert (store.room().growth, store.reserved_bytes()) == (40, 60)
+    with pytest.raises(StoreFull):
+        store.commit([(b"xa", bytes(50))])
+    store.release_reserve()
+    store.commit([(b"xa", bytes(50))])
+    assert not store.reserve(60)
+    assert store.reserved_bytes() == 0
+
+
+def test_a_reserve_is_kept_over_the_opening_of_a_store_and_released_once(make: Make) -> None:
+    """common 8.5"""
+    store = make()
+    store.commit([(b"xa", b"1")])
+    assert store.reserved_bytes() == 0
+    assert store.reserve(1 << 20)
+    assert store.reserved_bytes() >= 1 << 20
+    store.release_reserve()
+    store.release_reserve()
+    assert store.reserved_bytes() == 0
+    assert store.scan(b"x") == [(b"xa", b"1")]
+
+
+def test_a_reserve_that_was_cut_short_is_made_whole(tmp_path: Path) -> None:
+    """common 8.5: a host that is killed while it makes the file leaves a part of it."""
+    store = LmdbStore(tmp_path / "s")
+    (tmp_path / "s" / RESERVE_FILE).write_bytes(bytes(4096))
+    assert store.reserved_bytes() < 1 << 20
+    assert store.reserve(1 << 20)
+    assert store.reserved_bytes() >= 1 << 20
+    store.close()
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL])
+def test_a_reserve_is_written_where_the_file_system_allocates_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """common 8.5"""
+
+    def cannot(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(number, "cannot")
+
+    monkeypatch.setattr(os, "posix_fallocate", cannot)
+    file = ReserveFile(tmp_path / "reserve")
+    assert file.hold(3 << 20)
+    assert file.size() >= 3 << 20
+    content = (tmp_path / "reserve").read_bytes()
+    assert len(set(content[: 1 << 16])) == 256, "nothing that a file system could make smaller"
+
+
+def test_a_reserve_for_which_there_is_no_room_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """common 8.5"""
+
+    def full(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    file = ReserveFile(tmp_path / "reserve")
+    assert not file.hold(1 << 20)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_deleted_rows_leave_inside_is_told_as_room(tmp_path: Path) -> None:
+    """common 8.5"""
+    store = LmdbStore(tmp_path / "s")
+    rows = [(b"x%06d" % number, bytes(2_000)) for number in range(2_000)]
+    store.commit(list(rows))
+    before = store.room()
+    for at in range(0, len(rows), 100):
+        store.commit([(key, None) for key, _ in rows[at : at + 100]])
+    after = store.room()
+    assert after.within - before.within > 3_500_000
+    assert before.until_largest < after.until_largest <= store_map_bytes
+    store.commit(rows[:1_000])
+    assert after.within - store.room().within > 1_500_000
+    store.close()
 
 
 def test_a_second_opener_of_a_shard_is_refused(tmp_path: Path) -> None:

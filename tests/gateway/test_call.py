@@ -21,6 +21,7 @@ from tests.support.gateway_bench import (
     in_loop,
 )
 from tests.support.scripted_caller import Error, Scripted, Sent
+from tools.catalogue import TOOLS
 from tools.errors import Code, Refusal
 
 CANVAS = {"canvasId": "c1"}
@@ -271,3 +272,21 @@ async def test_text_content_is_compact_json_in_utf8() -> None:
         bench.caller.on("canvas_read", {"title": "Ünïcode 😀"})
         result = await bench.call("canvas_read", CANVAS)
         assert result["content"][0]["text"] == '{"title":"Ünïcode 😀"}'
+
+
+@in_loop
+async def test_an_owners_cursor_leaves_sealed_and_comes_back_as_the_owner_made_it() -> None:
+    """common 7.3, security 2.11"""
+    async with GatewayBench(TOOLS) as bench:
+        page: Record = {"revision": 1, "untrusted": True, "source": "canvas", "elements": [], "nextCursor": "place 7"}
+        bench.caller.on("canvas_query_region", page)
+        query: dict[str, Any] = {**CANVAS, "x": 0, "y": 0, "width": 9, "height": 9}
+        cursor = (await bench.call("canvas_query_region", query))["structuredContent"]["nextCursor"]
+        assert "place" not in cursor
+        await bench.call("canvas_query_region", {**query, "cursor": cursor})
+        assert [body.get("cursor") for body in bench.caller.bodies("canvas_query_region")] == [None, "place 7"]
+        bench.caller.on("admit", admission(stamp={**STAMP, "agentId": "another"}))
+        for more in ({"cursor": cursor}, {"cursor": "place 7"}):
+            error = error_of(await bench.call("canvas_query_region", {**query, **more}))
+            assert (error["code"], error["fields"][0]["path"]) == ("invalid_arguments", "cursor")
+        assert len(bench.caller.bodies("canvas_query_region")) == 2, "the owner was asked about a foreign cursor"

@@ -9,7 +9,6 @@ from bus.clock import ManualClock
 from bus.value import Record
 from nexus.gateway.asgi import Gateway
 from nexus.gateway.compose import Composer
-from nexus.gateway.cursor import CursorSeal
 from nexus.gateway.route import owner_of
 from tests.support.gateway_bench import AGENT, PORT, STAMP, WORKSPACE, GatewayBench, in_loop
 from tests.support.scripted_caller import ScriptedCaller
@@ -55,7 +54,7 @@ OWNERS: dict[str, Record] = {
 
 
 def test_every_composed_tool_has_a_composition_and_every_other_one_an_owner() -> None:
-    Composer(CursorSeal(b""), TOOLS)
+    Composer(TOOLS)
     for tool in TOOLS:
         if tool.route is not Route.COMPOSED:
             owner_of(tool, {}, STAMP, ManualClock().new_id())

@@ -31,7 +31,6 @@ PARTLY_BUILT = {
     "mesh 1": "invite, create, set_provider, launch and team_* come later",
     "mesh 2.1": "nobody can pause an agent or block a pair yet",
     "mesh 3.1": "no deadline and no context references yet",
-    "mesh 3.4": "open threads are bounded; the rate a minute is not",
     "mesh 4.1": "no leases: nothing becomes working, expires or is cancelled by the person",
     "mesh 5.3": "no update notifications",
 }

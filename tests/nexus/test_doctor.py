@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bus.journal import GroupWriter
+from bus.store_lmdb import LmdbStore
 from nexus.config import Home, create_home
 from nexus.doctor import Check, Outcome, check_file_system, check_port, examine, file_system_of
 from nexus.sockets import listen_on_port, port_of
@@ -50,6 +52,19 @@ def test_a_file_that_others_can_read_is_a_problem(home: Home) -> None:
 def test_a_taken_port_is_a_warning() -> None:
     with listen_on_port(0) as listening:
         assert check_port(port_of(listening)).outcome is Outcome.WARNING
+
+
+def test_the_reserve_is_told_of_and_a_shard_without_one_is_a_warning(home: Home) -> None:
+    """common 8.5"""
+    assert not [check for check in examine(home.path) if check.name == "reserve"], "nothing was made yet"
+    store = LmdbStore(home.shard_folder(0))
+    GroupWriter(store, 0, lambda commits: None, lambda: None)
+    assert found(examine(home.path), "reserve").outcome is Outcome.GOOD
+    store.release_reserve()
+    store.close()
+    check = found(examine(home.path), "reserve")
+    assert check.outcome is Outcome.WARNING
+    assert "shard 0" in check.text
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,15 @@ ATTACKS = (
     "line\u2028separator",
     "two\r\nlines\x00\x7f",
     "\u3164blank",
+    "data in\ufe00\ufe01\U000e0100selectors\ufe0f",
+    "\U000e0000\U000e0002\U000e0fffunassigned",
+    "grapheme\u034fjoiner\u17b4\u180b\u2065\ufff0",
+    "half\ud800",
 )
 
 
 def _acts_on_a_terminal(text: str) -> bool:
-    return any(output._is_hidden(character) for character in text)
+    return any(output.is_hidden(character, before) for before, character in zip(" " + text, text, strict=False))
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -55,7 +59,7 @@ def test_escapes_tell_which_character_was_there() -> None:
 
 
 def test_scripts_and_emoji_stay_exact() -> None:
-    for text in ("夜行バス", "נחמד", "می‌خواهم", "👩‍💻", "é"):
+    for text in ("夜行バス", "נחמד", "می‌خواهم", "👩‍💻", "é", "❤\ufe0f", "1\ufe0f\u20e3", "葛\U000e0100"):
         assert escape(text) == text
 
 

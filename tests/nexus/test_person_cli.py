@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import typer
@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from bus.events import CATALOGUE
 from bus.value import Record, Value
-from nexus import asking, bus_cli, exit_codes, person_cli
+from nexus import agent_cli, approvals_cli, asking, bus_cli, exit_codes, person_cli, settings_cli
 from nexus.config import HomeMissing, HomeRefused
 from nexus.gateway.person_scenes import CONVERSATIONS
 from nexus.gateway.person_verbs import VERBS
@@ -25,6 +25,7 @@ from tests.nexus.test_person_port import LISTS
 from tests.nexus.test_person_scenes import exported, importing
 from tests.support.person_port import RunningPort, running_port
 from tests.support.scripted_caller import Script
+from tests.tools.test_secrets import CREDENTIALS
 from tools.errors import Code, Refusal
 
 HOSTILE = "Ada\x1b]52;c;eA==\x07\u202e[red]"
@@ -35,7 +36,8 @@ class Commands:
 
     def __init__(self) -> None:
         self._nexus = typer.Typer()
-        person_cli.register(self._nexus)
+        for topic in (person_cli, agent_cli, approvals_cli, settings_cli):
+            topic.register(self._nexus)
 
     def nexus(self, *arguments: str) -> Result:
         return CliRunner().invoke(self._nexus, list(arguments))
@@ -182,6 +184,28 @@ def test_what_others_typed_cannot_act_on_the_terminal(monkeypatch: pytest.Monkey
             assert not {"\x1b", "\x07", "\u202e"} & set(result.stdout)
 
 
+def test_nexus_bus_shows_no_credential_and_a_new_token_is_still_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """common 7.2"""
+    key, agents = CREDENTIALS[5][1], {"agents": [{"agentId": "a", "name": "A", "workspaceId": "w"}], "workspaces": []}
+    event: Record = {"sequence": 1, "index": 0, "at": 5, "owner": "o/-/o", "type": "t", "data": {"t": f"use {key}"}}
+    letter: Record = {"letter": "0:0:1:0", "to": "o/-/o", "verb": key, "body": {"key": key}}
+    script: Script = {
+        ("app/-/directory", "directory_list"): cast("Record", agents),
+        ("agent/-/a", "token_replace"): {},
+        ("host", "events"): {"events": [event], "last": 1},
+        ("host", "owner_rows"): {"rows": [{"row": "head", "value": {key: [key]}}]},
+        ("host", "dead_list"): {"letters": [letter]},
+        ("mailbox", "mailbox_peek"): {"deliveries": [{"task": {"instructions": {"text": key}}}]},
+    }
+    with commands(monkeypatch, script) as (run, _):
+        for command in (["tail"], ["get", "app/-/directory"], ["peek", "a"], ["dead", "ls"]):
+            for result in (run.bus(*command), run.bus(*command, "--json")):
+                assert result.exit_code == 0, result.output
+                assert key not in result.stdout
+        assert "[redacted: github-token]" in run.bus("peek", "a").stdout
+        assert run.json("agent", "token", "a", "--replace")["token"].startswith("nx_a_")
+
+
 def test_a_file_is_imported_under_its_name_with_numbers_that_are_not_finite_as_null(
     monkeypatch: pytest.MonkeyPatch, scene_file: Path
 ) -> None:
@@ -299,6 +323,10 @@ def test_a_defect_shows_no_stack_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         ("canvas", "grant"),
         ("canvas", "list"),
         ("canvas", "show"),
+        ("settings", "list"),
+        ("settings", "get"),
+        ("settings", "set"),
+        ("settings", "reset"),
         ("canvas", "delete"),
     ],
 )

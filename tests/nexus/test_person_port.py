@@ -172,13 +172,6 @@ def test_an_agent_has_no_capability_unless_given() -> None:
         assert port.caller.bodies("agent_add")[0]["capabilities"] == []
 
 
-def test_other_modes_than_auto_are_refused_as_coming_later() -> None:
-    with running_port(LISTS) as port:
-        answer = ask(port, "agent.add", {"name": "Cy", "workspace": "w1", "mode": "plan"})
-        assert "come later" in answer["error"]["message"]
-        assert port.caller.bodies("agent_add") == []
-
-
 def test_a_replaced_token_goes_to_the_agents_own_owner() -> None:
     with running_port({**LISTS, ("agent/-/b1", "token_replace"): {}}) as port:
         ok = ask(port, "agent.token", {"agent": "Bo"})["ok"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bus.codec import pack_row
+from bus.reserve_file import ReserveFile
 from bus.store import answer_key, fact_key
 from bus.store_lmdb import LmdbStore
 from nexus import exit_codes
@@ -103,9 +104,10 @@ def test_a_home_without_any_store_yet_is_sound(tmp_path: Path) -> None:
     assert not list(home.path.rglob("data.mdb"))
 
 
-@pytest.mark.parametrize("name", ["", "data.mdb", "lock.mdb", "owner.lock"])
+@pytest.mark.parametrize("name", ["", "data.mdb", "lock.mdb", "owner.lock", "reserve"])
 def test_a_store_that_others_can_reach_is_refused_at_a_start_and_found_by_doctor(home: Home, name: str) -> None:
     """security 2.23"""
+    assert ReserveFile(home.shard_folder(1) / "reserve").hold(4_096)
     place = home.shard_folder(1) / name
     place.chmod(place.stat().st_mode | 0o040)
     with pytest.raises(HomeRefused, match="chmod"):

@@ -40,7 +40,8 @@ class SimulatedPool:
 class SimulatedJournal:
     """`bus.journal.Journal`: gathering and writing a group are two events of the writer's thread."""
 
-    def __init__(self, process: Process, writer: GroupWriter) -> None:
+    def __init__(self, process: Process, writer: GroupWriter, disk: Disk) -> None:
+        self._disk = disk
         self._scheduler = process.scheduler
         self._lane = process.lane(Kind.WRITER)
         self._writer = writer
@@ -53,9 +54,22 @@ class SimulatedJournal:
 
     def submit(self, commit: Commit) -> None:
         self._scheduler.preempt()
+        self._watch(commit)
         self._queue.append(commit)
         self._wake()
         self._scheduler.preempt()
+
+    def _watch(self, commit: Commit) -> None:
+        failed = commit.failed
+        if failed is None or not commit.is_privileged:
+            return
+
+        def hears(is_full: bool) -> None:
+            if is_full and self._disk.had_reserve:
+                self._disk.violated(f"the reserve is the person's: {self._disk.name} refused {commit.call_id}")
+            failed(is_full)
+
+        commit.failed = hears
 
     def flush(self) -> None:
         if not self.is_idle:
@@ -182,7 +196,7 @@ class ShardSlot:
         def make_journal(writer: GroupWriter) -> SimulatedJournal:
             if ground.answers_kept is not None:
                 writer.retention = Retention(writer._store, kept_max=ground.answers_kept)
-            journals.append(SimulatedJournal(process, writer))
+            journals.append(SimulatedJournal(process, writer, self.disk))
             return journals[0]
 
         around = Surroundings(

@@ -107,7 +107,7 @@ class Nemesis:
 
     def _fill_disk(self) -> None:
         disk = self._rng.choice(self._slots).disk
-        disk.is_full = True
+        disk.fill()
 
         def drain() -> None:
             disk.is_full = False

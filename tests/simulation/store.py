@@ -7,13 +7,18 @@ disk, so this is where the host dies before, in and after it. Marks are watched 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from bus.codec import CorruptRow, unpack_row
 from bus.parcels import mark_from
-from bus.store import Snapshot, StoreBroken, StoreFull, Write
+from bus.store import Room, Snapshot, StoreBroken, StoreFull, Write
 from bus.store_memory import MemoryStore
 from tests.simulation.options import Faults
 from tests.simulation.scheduler import Process, ProcessDied, Scheduler
+
+_UNBOUNDED: Final = 1 << 62
+_ENOUGH: Final = 1 << 20
+"""More than any group of these workloads writes."""
 
 
 class Disk:
@@ -25,6 +30,11 @@ class Disk:
         self.name = name
         self.content = MemoryStore()
         self.is_full = False
+        self.reserved = 0
+        self.had_reserve = False
+        """Whether there was enough for any commit, kept or given back, when one last did not fit."""
+        self.given = 0
+        """How much of a reserve that was released a full disk still takes."""
         self.violated = violated
         self.torn: list[bytes] = []
 
@@ -38,8 +48,16 @@ class Disk:
         self.content.commit([(key, value[:-1] + bytes((value[-1] ^ 0x5A,)))])
         self.torn.append(key)
 
+    def fill(self) -> None:
+        """From now on only what a reserve gives back can be written."""
+        self.is_full, self.given = True, 0
+
+    def lacks(self, size: int) -> bool:
+        return self.is_full and size > self.given
+
     def write(self, writes: Sequence[Write]) -> None:
         self._watch_marks(writes)
+        self.given -= sum(len(key) + len(value) for key, value in writes if value is not None) if self.is_full else 0
         self.content.commit(writes)
         self.scheduler.note(b"".join(key + (value or b"") for key, value in writes))
 
@@ -66,12 +84,13 @@ class AttachedStore:
             duration_us = rng.randrange(faults.slow_disk_ms_max * 1_000)
         dies = rng.random() < faults.crash_at_commit
         is_stored = rng.random() < 0.5
-        grows = any(value is not None for _, value in writes)
-        full = grows and (disk.is_full or rng.random() < faults.disk_full)
+        size = sum(len(key) + len(value) for key, value in writes if value is not None)
+        full = size > 0 and (disk.lacks(size) or rng.random() < faults.disk_full)
         broken = rng.random() < faults.disk_broken
         before_us = rng.randrange(max(duration_us, 1))
         disk.scheduler.meanwhile(before_us)
         if full:
+            disk.had_reserve = not faults.disk_full and disk.reserved + disk.given > _ENOUGH
             raise StoreFull
         if is_stored or not (dies or broken):
             disk.write(writes)
@@ -97,6 +116,19 @@ class AttachedStore:
 
     def snapshot(self) -> Snapshot:
         return self._disk.content.snapshot()
+
+    def room(self) -> Room:
+        return Room(self._disk.given if self._disk.is_full else _UNBOUNDED, 0, _UNBOUNDED)
+
+    def reserved_bytes(self) -> int:
+        return self._disk.reserved
+
+    def reserve(self, size: int) -> bool:
+        self._disk.reserved = size
+        return True
+
+    def release_reserve(self) -> None:
+        self._disk.given, self._disk.reserved = self._disk.reserved, 0
 
     def close(self) -> None:
         """The disk stays."""

@@ -24,6 +24,7 @@ from bus.admitted import SETTLED, STAMP_DISPATCHED
 from bus.envelope import Call, Mark, Parcel, Reply
 from bus.journal import Commit, GroupWriter, Handled
 from bus.link import Peer
+from bus.reserve import Reserve
 from bus.sequence import Numbered, Receiver, Sender
 from bus.store import Store, Write
 from bus.value import Record
@@ -131,6 +132,25 @@ def test_failures_told_before_the_rest_of_the_group_is_stored(monkeypatch: pytes
 
     monkeypatch.setattr(GroupWriter, "_remember_failure", tells_at_once)
     caught_after("commits fail often", seeds_max=300)  # three things must fall together in one group
+
+
+def test_a_reserve_that_is_never_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Reserve, "release", lambda self, now_ms: False)
+    caught_after("full disk")
+
+
+def test_a_person_who_gets_no_share_of_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it once was: nobody's commits were privileged."""
+    monkeypatch.setattr(GroupWriter, "_store_what_fits", _all_or_nothing)
+    caught_after("full disk")
+
+
+def _all_or_nothing(self: GroupWriter, commits: list[Commit], given_back: dict[int, bool]) -> list[Commit]:
+    if self._store_group(commits):
+        return commits
+    for commit in commits:
+        self._give_back(commit, given_back, is_full=True)
+    return []
 
 
 def test_a_state_kept_after_its_commit_failed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from bus.clock import ManualClock
-from nexus.gateway.person_port import PersonPort
+from nexus.gateway.person_port import LineageOf, PersonPort
+from nexus.lineage import Lineage
 from tests.support.scripted_caller import Script, ScriptedCaller
 
 
@@ -32,8 +33,15 @@ class RunningPort:
         return self.run / "person.sock"
 
 
+def outside(process_id: int) -> Lineage:
+    """For tests that are about something else: they may themselves run inside a session of NEXUS."""
+    return Lineage.OUTSIDE
+
+
 @contextmanager
-def running_port(script: Script, *, shards: int = 1, user_id: int | None = None) -> Iterator[RunningPort]:
+def running_port(
+    script: Script, *, shards: int = 1, user_id: int | None = None, lineage: LineageOf = outside
+) -> Iterator[RunningPort]:
     caller = ScriptedCaller(script)
     run = Path(tempfile.mkdtemp(prefix="nexus-test-"))
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -43,7 +51,8 @@ def running_port(script: Script, *, shards: int = 1, user_id: int | None = None)
     stopping = asyncio.Event()
 
     async def serve() -> None:
-        server = await PersonPort(caller, ManualClock(), shards, user_id=user_id).serve(listening)
+        port = PersonPort(caller, ManualClock(), shards, lineage=lineage, user_id=user_id)
+        server = await port.serve(listening)
         await stopping.wait()
         server.close()
         await server.wait_closed()

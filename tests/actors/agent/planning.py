@@ -8,13 +8,14 @@ from actors.agent import RULES
 from actors.agent.plan_book import Plan, Step
 from actors.agent.plan_steps import StepCall, collected, recorded
 from actors.agent.state import AgentState
-from actors.decision import Context, Decision, Message, PrincipalKind, RowEffect, Rules, Verb
+from actors.decision import Context, Decision, Message, PrincipalKind, Put, RowEffect, Rules, Verb
 from bus import address
 from bus.address import Address
 from bus.clock import ManualClock
 from bus.identifier import derived_id, milliseconds_of
 from bus.value import Record
 from tests.support.bench import PERSON, OwnerBench, agent, owner
+from tests.support.reading import at
 from tools.errors import Code, Refusal
 
 AGENT = "a1"
@@ -91,6 +92,19 @@ class Planning:
     def collect(self, call: StepCall) -> Record | Refusal | None:
         self.rules.call = call
         return self.bench.send("collect", {}, PERSON)
+
+    def collect_all(self, *calls: StepCall) -> str:
+        """The id of the plan that collects them."""
+        (plan_id,) = {str(at(self.collect(call), "planId")) for call in calls}
+        return plan_id
+
+    def revoke(self) -> None:
+        self.person("credential_revoke", name="default")
+
+    def pin_elsewhere(self) -> None:
+        head = self.bench.state.head
+        assert head is not None
+        self.rules.apply(self.bench.state, Put("head", head.model_copy(update={"workspaceId": "w2"}).model_dump()))
 
     def settle(self, call_id: str, ok: Record | None = None, error: Code | None = None) -> None:
         """As the owner of the target tells it; `ok` is a plain success unless an error is given."""

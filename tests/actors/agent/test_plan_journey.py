@@ -58,13 +58,13 @@ def test_each_write_of_a_running_plan_is_a_step_with_its_result_and_reads_are_no
     draw(home, "nowhere")
     call(home, "canvas_get_state", canvasId=made)
     shown = plan(home)
-    assert [(step.tool, step.status, step.outcome, step.revision, step.code) for step in shown.steps] == [
+    assert [(step.tool, step.state, step.outcome, step.revision, step.code) for step in shown.happened] == [
         ("canvas_create", "done", "applied", 1, None),
         ("canvas_create_elements", "done", "applied", 2, None),
         ("canvas_create_elements", "failed", "conflict", None, None),
         ("canvas_create_elements", "failed", None, None, "not_found"),
     ]
-    assert (shown.steps[0].surfaceId, [fence.text for fence in shown.announced]) == (
+    assert (shown.happened[0].surfaceId, [fence.text for fence in shown.announced]) == (
         made,
         ["Make a board", "Draw a box"],
     )
@@ -99,11 +99,11 @@ def test_collected_calls_build_on_the_ids_that_they_reserve_and_become_real_when
     done(draw(home, form["canvasId"]))
     assert draw(home, "nowhere").code == Code.NOT_FOUND, "what is certain to be refused is not collected"
     assert call(home, "canvas_get_state", canvasId=form["canvasId"]).code == Code.NOT_FOUND
-    assert [step.status for step in plan(home).steps] == ["collected", "collected"]
+    assert [step.state for step in plan(home).happened] == ["collected", "collected"]
     home.ok(ADA, "plan_run", {"planId": form["planId"]}, PERSON)
     home.settle()
     shown = plan(home, planId=form["planId"])
-    assert (shown.status, [step.status for step in shown.steps]) == ("ended", ["done", "done"])
+    assert (shown.state, [step.state for step in shown.happened]) == ("ended", ["done", "done"])
     state = done(call(home, "canvas_get_state", canvasId=form["canvasId"]))
     assert at(state, "revision") == 2
     assert home.bench(ADA).state.budget.lifetime == 1
@@ -119,7 +119,7 @@ def test_beginning_and_ending_a_plan_are_collected_like_any_write(home: Home) ->
     home.ok(ADA, "plan_run", {"planId": form["planId"]}, PERSON)
     home.settle()
     shown = plan(home)
-    assert (shown.planId, shown.title, shown.status) == (form["planId"], "Draw", "ended")
+    assert (shown.planId, shown.title, shown.state) == (form["planId"], "Draw", "ended")
     assert (shown.note is not None and shown.note.text, shown.announced[0].text) == ("Ready.", "Make a board")
 
 

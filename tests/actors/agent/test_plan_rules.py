@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import get_args
 
+import orjson
 import pytest
 
 from actors.agent.plan_book import PLAN_TRANSITIONS, STEP_TRANSITIONS, Phase, Plan, PlanEvent
 from actors.agent.plan_steps import OpenPlan, open_plan
 from bus import address
 from bus.events import CATALOGUE
+from bus.limits import (
+    page_items_max,
+    plan_announced_max,
+    plan_note_characters_max,
+    plan_step_characters_max,
+    result_bytes_max,
+)
 from tests.actors.agent.planning import AGENT, WORKSPACE, Planning
 from tests.support.bench import agent, owner
 from tests.support.reading import at
@@ -32,7 +40,7 @@ def test_an_agent_has_one_open_plan(planning: Planning) -> None:
     assert open_plan(planning.bench.state) == OpenPlan(plan_id, "running")
     assert _code(planning.bench.send("plan_begin", {"title": "Again"}, agent(AGENT, WORKSPACE))) is Code.WRONG_STATE
     ended = PlanEndOutput.model_validate(planning.end("All done."))
-    assert (ended.planId, ended.status, ended.wasStopped) == (plan_id, "ended", False)
+    assert (ended.planId, ended.state, ended.wasStopped) == (plan_id, "ended", False)
     assert planning.begin() != plan_id
 
 
@@ -80,11 +88,11 @@ def test_announced_stands_beside_happened_and_texts_are_fenced(planning: Plannin
     planning.settle(call.call_id, {"outcome": "applied", "revision": 1})
     planning.end("Ready.")
     shown = PlanGetOutput.model_validate(planning.get())
-    assert (shown.planId, shown.title, shown.status, shown.stepCount) == (plan_id, "Draw", "ended", 1)
+    assert (shown.planId, shown.title, shown.state, shown.stepCount) == (plan_id, "Draw", "ended", 1)
     assert [(fence.untrusted, fence.text) for fence in shown.announced] == [(True, "Make a box"), (True, "Label it")]
     assert shown.note is not None and (shown.note.untrusted, shown.note.text) == (True, "Ready.")
-    (step,) = shown.steps
-    assert (step.tool, step.status, step.outcome, step.revision, step.surfaceId) == (
+    (step,) = shown.happened
+    assert (step.tool, step.state, step.outcome, step.revision, step.surfaceId) == (
         "canvas_create",
         "done",
         "applied",
@@ -122,7 +130,7 @@ def test_steps_are_read_page_by_page(planning: Planning) -> None:
     while True:
         page = PlanGetOutput.model_validate(planning.get(limit=2, **({} if cursor is None else {"cursor": cursor})))
         assert page.planId == plan_id
-        numbers += [step.number for step in page.steps]
+        numbers += [step.number for step in page.happened]
         cursor = page.nextCursor
         if cursor is None:
             break
@@ -135,6 +143,19 @@ def test_steps_are_read_page_by_page(planning: Planning) -> None:
 def test_a_cursor_of_something_else_is_refused(planning: Planning, cursor: str) -> None:
     plan_id = planning.begin()
     assert _code(planning.get(planId=plan_id, cursor=cursor)) is Code.INVALID_ARGUMENTS
+
+
+def test_the_largest_page_is_a_result_that_fits(planning: Planning) -> None:
+    """common 6.4"""
+    planning.begin("\U0001f600" * 200, *["\x01" * plan_step_characters_max] * plan_announced_max)
+    for _ in range(page_items_max + 1):
+        call = planning.creation()
+        planning.record(call)
+        planning.settle(call.call_id, {"outcome": "x" * 500, "code": "\x01" * 500, "revision": 2**53})
+    planning.end("\x01" * plan_note_characters_max)
+    page = planning.get(limit=page_items_max)
+    assert len(at(page, "happened")) == page_items_max
+    assert len(orjson.dumps(page)) <= result_bytes_max
 
 
 def test_the_person_sees_arguments_short_in_the_list_and_whole_by_themselves(planning: Planning) -> None:

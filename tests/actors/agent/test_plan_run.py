@@ -7,14 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from actors.agent import approvals, plan_admission
-from actors.agent.plan_run import awaits_card, step_approved, step_denied
 from actors.agent.plan_steps import StepCall, open_plan
-from actors.decision import Context, Put
 from bus import address
 from bus.value import Record
-from tests.actors.agent.planning import AGENT, FINGERPRINT, WORKSPACE, Planning
-from tests.support.bench import PERSON, agent, owner
+from tests.actors.agent.planning import AGENT, WORKSPACE, Planning
+from tests.support.bench import agent, owner
 from tests.support.reading import at
 from tools.errors import Code, Refusal
 
@@ -24,25 +21,9 @@ def planning() -> Planning:
     return Planning()
 
 
-def _collected(planning: Planning, *calls: StepCall) -> str:
-    (plan_id,) = {str(at(planning.collect(call), "planId")) for call in calls}
-    return plan_id
-
-
-def _asking(planning: Planning, kind: str = "irreversible") -> StepCall:
-    return replace(planning.write("c9"), tool="canvas_delete_elements", kind=kind)
-
-
-def _looked(planning: Planning, would: Record, fingerprint: Record | None = None) -> None:
-    look = planning.bench.dispatched[-1]
-    assert look.is_look
-    body: Record = {"callId": look.call_id, "would": would, "fingerprint": fingerprint}
-    planning.bench.send("looked", body, owner(look.to))
-
-
 def test_steps_go_out_one_after_the_other_under_the_ids_of_their_calls(planning: Planning) -> None:
     calls = [planning.creation(), planning.write(), planning.write()]
-    plan_id = _collected(planning, *calls)
+    plan_id = planning.collect_all(*calls)
     planning.person("plan_run", planId=plan_id)
     sent = planning.bench.dispatched
     for number, call in enumerate(calls, 1):
@@ -56,7 +37,7 @@ def test_steps_go_out_one_after_the_other_under_the_ids_of_their_calls(planning:
 
 def test_a_step_goes_out_as_its_agents_call_with_the_revision_of_now(planning: Planning) -> None:
     call = planning.write(dx=5)
-    planning.person("plan_run", planId=_collected(planning, call))
+    planning.person("plan_run", planId=planning.collect_all(call))
     (sent,) = planning.bench.dispatched
     assert (sent.tool, sent.arguments, sent.as_of_now, sent.is_look) == (call.tool, call.arguments, True, False)
     assert sent.stamp == {
@@ -71,16 +52,16 @@ def test_a_step_goes_out_as_its_agents_call_with_the_revision_of_now(planning: P
 def test_what_was_collected_after_the_run_was_ordered_stays_collected(planning: Planning) -> None:
     """The person has not read it."""
     first = planning.write()
-    plan_id = _collected(planning, first)
+    plan_id = planning.collect_all(first)
     planning.person("plan_run", planId=plan_id)
-    _collected(planning, planning.write())
+    planning.collect_all(planning.write())
     planning.settle(first.call_id)
     assert (planning.phases(plan_id), planning.plan(plan_id).phase) == (["done", "collected"], "collecting")
 
 
 def test_a_run_goes_as_far_as_the_person_has_read(planning: Planning) -> None:
     calls = [planning.write() for _ in range(3)]
-    plan_id = _collected(planning, *calls)
+    plan_id = planning.collect_all(*calls)
     planning.person("plan_run", planId=plan_id, through=2)
     for call in calls[:2]:
         planning.settle(call.call_id)
@@ -100,7 +81,7 @@ def test_the_first_step_that_fails_stops_the_run_and_another_run_goes_on_from_it
     planning: Planning, ok: Record | None, error: Code | None, code: str
 ) -> None:
     calls = [planning.write(), planning.write(), planning.write()]
-    plan_id = _collected(planning, *calls)
+    plan_id = planning.collect_all(*calls)
     planning.person("plan_run", planId=plan_id)
     planning.settle(calls[0].call_id)
     planning.settle(calls[1].call_id, ok, error)
@@ -120,7 +101,7 @@ def test_the_first_step_that_fails_stops_the_run_and_another_run_goes_on_from_it
 def test_a_creation_that_is_tried_anew_still_makes_the_reserved_surface(planning: Planning) -> None:
     """common 4.4"""
     call = planning.creation()
-    plan_id = _collected(planning, call)
+    plan_id = planning.collect_all(call)
     planning.person("plan_run", planId=plan_id)
     planning.settle(call.call_id, None, Code.STORAGE_FULL)
     planning.person("plan_run", planId=plan_id)
@@ -133,7 +114,7 @@ def test_a_creation_that_is_tried_anew_still_makes_the_reserved_surface(planning
 
 def test_the_answer_to_a_former_try_changes_nothing(planning: Planning) -> None:
     call = planning.write()
-    plan_id = _collected(planning, call)
+    plan_id = planning.collect_all(call)
     planning.person("plan_run", planId=plan_id)
     planning.settle(call.call_id, None, Code.NOT_FOUND)
     planning.settle(call.call_id)
@@ -144,29 +125,19 @@ def _remove(planning: Planning) -> None:
     planning.bench.send("agent_removed", {}, owner(address.DIRECTORY))
 
 
-def _revoke(planning: Planning) -> None:
-    planning.person("credential_revoke", name="default")
-
-
-def _pin_elsewhere(planning: Planning) -> None:
-    head = planning.bench.state.head
-    assert head is not None
-    planning.rules.apply(planning.bench.state, Put("head", head.model_copy(update={"workspaceId": "w2"}).model_dump()))
-
-
 @pytest.mark.parametrize(
     ("change", "code"),
     [
         (_remove, Code.UNIDENTIFIED_CALLER),
-        (_revoke, Code.UNIDENTIFIED_CALLER),
-        (_pin_elsewhere, Code.SCOPE_MISMATCH),
+        (Planning.revoke, Code.UNIDENTIFIED_CALLER),
+        (Planning.pin_elsewhere, Code.SCOPE_MISMATCH),
     ],
 )
 def test_each_step_is_admitted_as_things_then_stand(
     planning: Planning, change: Callable[[Planning], None], code: Code
 ) -> None:
     calls = [planning.write(), planning.write()]
-    plan_id = _collected(planning, *calls)
+    plan_id = planning.collect_all(*calls)
     planning.person("plan_run", planId=plan_id)
     change(planning)
     planning.settle(calls[0].call_id)
@@ -178,7 +149,7 @@ def test_each_step_is_admitted_as_things_then_stand(
 def test_a_step_that_was_never_sent_keeps_its_own_call_id(planning: Planning) -> None:
     """What refused it was admission, so no owner has seen that id."""
     call = planning.creation()
-    plan_id = _collected(planning, call)
+    plan_id = planning.collect_all(call)
     planning.person("agent_set_withheld", tool="canvas_create", withheld=True)
     assert at(planning.person("plan_run", planId=plan_id), "phase") == "collecting"
     planning.person("agent_set_withheld", tool="canvas_create", withheld=False)
@@ -186,123 +157,27 @@ def test_a_step_that_was_never_sent_keeps_its_own_call_id(planning: Planning) ->
     assert [sent.call_id for sent in planning.bench.dispatched] == [call.call_id]
 
 
-@pytest.mark.parametrize("kind", ["irreversible", "always_ask"])
-def test_a_step_that_needs_a_card_is_looked_at_first_and_runs_once_approved(planning: Planning, kind: str) -> None:
-    calls = [_asking(planning, kind), planning.write()]
-    plan_id = _collected(planning, *calls)
-    planning.person("plan_run", planId=plan_id)
-    _looked(planning, {"ok": {}}, FINGERPRINT)
-    (card,) = planning.bench.state.approvals.values()
-    assert card.step is not None
-    assert (card.step.planId, card.step.number, card.fingerprint) == (plan_id, 1, FINGERPRINT)
-    assert planning.phases(plan_id) == ["asked", "collected"]
-    assert (
-        at(planning.person("plan_show", planId=plan_id), "awaitsApproval")
-        == f"{AGENT}.{next(iter(planning.bench.state.approvals))}"
-    )
-    planning.decide("approve")
-    sent = planning.bench.dispatched[-1]
-    assert (sent.is_look, sent.call_id, sent.fingerprint) == (False, calls[0].call_id, FINGERPRINT)
-    planning.settle(sent.call_id)
-    planning.settle(calls[1].call_id)
-    assert planning.phases(plan_id) == ["done", "done"]
-    planning.assert_reloads()
-
-
-def test_a_look_has_an_id_of_its_own(planning: Planning) -> None:
-    """Under the call's own id the host would keep what the look was answered."""
-    call = _asking(planning)
-    planning.person("plan_run", planId=_collected(planning, call))
-    (look,) = planning.bench.dispatched
-    assert (look.is_look, look.as_of_now, look.call_id != call.call_id) == (True, True, True)
-
-
-def test_a_step_that_would_fail_makes_no_card(planning: Planning) -> None:
-    """common 4.6"""
-    plan_id = _collected(planning, _asking(planning))
-    planning.person("plan_run", planId=plan_id)
-    _looked(planning, {"error": {"code": "not_found", "message": "No.", "retryable": False}})
-    assert (planning.bench.state.approvals, planning.phases(plan_id)) == ({}, ["collected"])
-    assert at(planning.person("plan_show", planId=plan_id), "halt") == {"number": 1, "code": "not_found"}
-
-
-def test_a_look_whose_message_died_ends_the_run(planning: Planning) -> None:
-    plan_id = _collected(planning, _asking(planning))
-    planning.person("plan_run", planId=plan_id)
-    planning.settle(planning.bench.dispatched[-1].call_id, None, Code.OUTCOME_UNKNOWN)
-    assert (planning.phases(plan_id), planning.plan(plan_id).phase) == (["collected"], "collecting")
-
-
-@pytest.mark.parametrize(
-    ("limit", "code"), [("approvals_pending_max", "rate_limited"), ("approval_arguments_bytes_max", "too_large")]
-)
-def test_a_step_for_which_no_card_can_be_made_ends_the_run(
-    planning: Planning, monkeypatch: pytest.MonkeyPatch, limit: str, code: str
-) -> None:
-    for module in (approvals, plan_admission):
-        monkeypatch.setattr(module, limit, 0, raising=False)
-    plan_id = _collected(planning, _asking(planning))
-    planning.person("plan_run", planId=plan_id)
-    _looked(planning, {"ok": {}}, FINGERPRINT)
-    assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == code
-
-
-@pytest.mark.parametrize("outcome", ["conflict", "rejected"])
-def test_an_outcome_that_changes_nothing_makes_no_card_either(planning: Planning, outcome: str) -> None:
-    """common 4.6"""
-    plan_id = _collected(planning, _asking(planning))
-    planning.person("plan_run", planId=plan_id)
-    _looked(planning, {"ok": {"outcome": outcome, "code": "role_required"}}, FINGERPRINT)
-    assert planning.bench.state.approvals == {}
-    assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == "role_required"
-
-
-def test_a_denied_step_ends_the_run_there(planning: Planning) -> None:
-    plan_id = _collected(planning, _asking(planning), planning.write())
-    planning.person("plan_run", planId=plan_id)
-    _looked(planning, {"ok": {}}, FINGERPRINT)
-    planning.decide("deny")
-    assert planning.phases(plan_id) == ["collected", "collected"]
-    assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == "approval_denied"
-    planning.person("plan_run", planId=plan_id)
-    assert planning.bench.dispatched[-1].is_look, "another run asks again"
-
-
-def test_stopping_a_run_withdraws_its_card(planning: Planning) -> None:
-    plan_id = _collected(planning, _asking(planning))
-    planning.person("plan_run", planId=plan_id)
-    _looked(planning, {"open": True}, FINGERPRINT)
-    assert awaits_card(planning.bench.state, plan_id, 1)
-    planning.person("plan_stop", planId=plan_id)
-    assert not awaits_card(planning.bench.state, plan_id, 1)
-    assert [approval.state for approval in planning.bench.state.approvals.values()] == ["voided"]
-    context = Context(planning.clock.now_ms(), PERSON, "k", planning.bench.address)
-    assert step_approved(planning.bench.state, plan_id, 1, FINGERPRINT, "a", context) == ()
-    assert step_denied(planning.bench.state, plan_id, 1, context) == ()
-
-
-def test_an_approved_step_that_is_not_admitted_any_more_is_not_sent(planning: Planning) -> None:
-    plan_id = _collected(planning, _asking(planning))
-    planning.person("plan_run", planId=plan_id)
-    _looked(planning, {"ok": {}}, FINGERPRINT)
-    _pin_elsewhere(planning)
-    planning.decide("approve")
-    assert [sent.is_look for sent in planning.bench.dispatched] == [True]
-    assert planning.phases(plan_id) == ["collected"]
-    assert [approval.state for approval in planning.bench.state.approvals.values()] == ["voided"]
-
-
 def test_a_creation_is_charged_when_it_is_run_and_not_when_it_is_collected(planning: Planning) -> None:
-    plan_id = _collected(planning, planning.creation(), planning.write())
+    plan_id = planning.collect_all(planning.creation(), planning.write())
     assert planning.bench.state.budget.lifetime == 0
     planning.person("plan_run", planId=plan_id)
     planning.settle(planning.bench.dispatched[-1].call_id)
     assert planning.bench.state.budget.lifetime == 1
 
 
+def test_a_creation_that_is_tried_anew_is_charged_once_and_not_refused_for_its_own_charge(planning: Planning) -> None:
+    planning.person("agent_set_budget", lifetime=1)
+    plan_id = planning.collect_all(planning.creation())
+    for code in (Code.STORAGE_FULL, Code.UNAVAILABLE):
+        planning.person("plan_run", planId=plan_id)
+        planning.settle(planning.bench.dispatched[-1].call_id, None, code)
+    assert planning.bench.state.budget.lifetime == 1
+    assert len(planning.bench.dispatched) == 2
+
+
 def test_a_creation_beyond_the_budget_ends_the_run(planning: Planning) -> None:
     planning.person("agent_set_budget", lifetime=0)
-    plan_id = _collected(planning, planning.creation())
+    plan_id = planning.collect_all(planning.creation())
     planning.person("plan_run", planId=plan_id)
     assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == "budget_exhausted"
     assert planning.bench.dispatched == []
@@ -311,12 +186,12 @@ def test_a_creation_beyond_the_budget_ends_the_run(planning: Planning) -> None:
 def test_the_mode_of_the_agent_does_not_stand_in_the_way_of_what_the_person_runs(planning: Planning) -> None:
     planning.person("agent_set_mode", mode="plan_collect")
     call = planning.write()
-    planning.person("plan_run", planId=_collected(planning, call))
+    planning.person("plan_run", planId=planning.collect_all(call))
     assert [sent.call_id for sent in planning.bench.dispatched] == [call.call_id]
 
 
 def test_a_withheld_tool_is_not_run(planning: Planning) -> None:
-    plan_id = _collected(planning, planning.write())
+    plan_id = planning.collect_all(planning.write())
     planning.person("agent_set_withheld", tool="canvas_move_elements", withheld=True)
     planning.person("plan_run", planId=plan_id)
     assert at(planning.person("plan_show", planId=plan_id), "halt", "code") == "capability_disabled"
@@ -324,7 +199,7 @@ def test_a_withheld_tool_is_not_run(planning: Planning) -> None:
 
 def test_stopping_a_run_lets_the_step_under_way_end_and_sends_no_other(planning: Planning) -> None:
     calls = [planning.write(), planning.write()]
-    plan_id = _collected(planning, *calls)
+    plan_id = planning.collect_all(*calls)
     planning.person("plan_run", planId=plan_id)
     planning.person("plan_stop", planId=plan_id)
     planning.settle(calls[0].call_id)
@@ -336,7 +211,7 @@ def test_stopping_a_run_lets_the_step_under_way_end_and_sends_no_other(planning:
 
 def test_a_run_that_is_ordered_while_a_step_is_under_way_waits_for_it(planning: Planning) -> None:
     calls = [planning.write(), planning.write()]
-    plan_id = _collected(planning, *calls)
+    plan_id = planning.collect_all(*calls)
     planning.person("plan_run", planId=plan_id)
     planning.person("plan_stop", planId=plan_id)
     planning.person("plan_run", planId=plan_id)
@@ -347,7 +222,7 @@ def test_a_run_that_is_ordered_while_a_step_is_under_way_waits_for_it(planning: 
 
 def test_a_discarded_step_is_never_run_and_what_was_run_stays(planning: Planning) -> None:
     calls = [planning.write(), planning.write(text="x" * 3_000)]
-    plan_id = _collected(planning, *calls)
+    plan_id = planning.collect_all(*calls)
     planning.person("plan_run", planId=plan_id, through=1)
     refused = planning.person("plan_discard", planId=plan_id)
     assert isinstance(refused, Refusal) and refused.code is Code.WRONG_STATE
@@ -361,7 +236,7 @@ def test_a_discarded_step_is_never_run_and_what_was_run_stays(planning: Planning
 
 def test_a_step_under_way_in_a_discarded_plan_ends_and_does_not_wait_again(planning: Planning) -> None:
     call = planning.write()
-    plan_id = _collected(planning, call, planning.write())
+    plan_id = planning.collect_all(call, planning.write())
     planning.person("plan_run", planId=plan_id)
     planning.person("plan_stop", planId=plan_id)
     planning.person("plan_discard", planId=plan_id)
@@ -378,15 +253,15 @@ def test_an_unknown_plan_is_not_found(planning: Planning, verb: str) -> None:
 def test_a_collected_plan_begin_names_the_very_plan_that_it_is_a_step_of(planning: Planning) -> None:
     begin = StepCall("plan_begin", "write", {"title": "Draw"}, address.agent(AGENT), "k1", WORKSPACE, "default", None)
     end = replace(begin, tool="plan_end", arguments={"note": "Done."}, call_id="k2")
-    plan_id = _collected(planning, begin, end)
+    plan_id = planning.collect_all(begin, end)
     planning.person("plan_run", planId=plan_id)
     caller = agent(AGENT, WORKSPACE)
     assert planning.bench.send("plan_begin", {"title": "Draw", "steps": ["One"]}, caller, "k1") == {
         "planId": plan_id,
-        "status": "executing",
+        "state": "executing",
     }
     planning.settle("k1", {"planId": plan_id})
-    assert at(planning.bench.send("plan_end", {"note": "Done."}, caller, "k2"), "status") == "executing"
+    assert at(planning.bench.send("plan_end", {"note": "Done."}, caller, "k2"), "state") == "executing"
     planning.settle("k2", {"planId": plan_id})
     plan = planning.plan(plan_id)
     assert (plan.title, plan.announced, plan.note, plan.phase) == ("Draw", ["One"], "Done.", "ended")

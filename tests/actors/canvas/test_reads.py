@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from actors.canvas import RULES
-from actors.decision import Context, Message, Principal, Put
+from actors.decision import Context, Message, Put
 from bus.limits import element_bytes_max, region_page_bytes_max, result_bytes_max
 from bus.value import Record, Value
 from tests.actors.canvas.board import EDITOR, VIEWER, Board, board_of, empty_board, label, rectangle, tied_pair
@@ -164,7 +164,7 @@ def test_a_page_ends_early_before_it_is_too_large() -> None:
     assert region_page_bytes_max < result_bytes_max
 
 
-@pytest.mark.parametrize("cursor", ["", "!", "Zm9v", "é" * 30, "W10", "A" * 3_000])
+@pytest.mark.parametrize("cursor", ["", "!", "[]", "7", "é" * 30, '["a"]', '["a",1]', '["a","b","c"]', "[" * 3_000])
 def test_a_malformed_cursor_is_an_invalid_argument(cursor: str) -> None:
     """common 7.3"""
     refusal = board_of("checkout").refused("canvas_query_region", {**EVERYWHERE, "cursor": cursor})
@@ -172,17 +172,6 @@ def test_a_malformed_cursor_is_an_invalid_argument(cursor: str) -> None:
     assert refusal.details["fields"] == [
         {"path": "cursor", "problem": "is not a cursor of this query; start again without one"}
     ]
-
-
-def test_a_cursor_belongs_to_one_caller_and_one_query() -> None:
-    """common 7.3"""
-    board = board_of("checkout")
-    cursor = _page(board, limit=2)["nextCursor"]
-    others: list[tuple[Record, Principal]] = [({}, EDITOR), ({}, PERSON)]
-    others += [({"x": 0}, VIEWER), ({"types": ["text"]}, VIEWER)]
-    for arguments, caller in others:
-        refusal = board.refused("canvas_query_region", {**EVERYWHERE, **arguments, "cursor": cursor}, caller)
-        assert refusal.code is Code.INVALID_ARGUMENTS
 
 
 def test_rights_are_checked_anew_on_each_page() -> None:

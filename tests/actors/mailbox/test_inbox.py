@@ -11,6 +11,7 @@ from bus.value import Record, Value
 from tests.support.bench import PERSON
 from tests.support.exchange import Home
 from tests.support.reading import at
+from tests.tools.test_secrets import CREDENTIALS
 from tools.agent import AgentInboxOutput
 from tools.errors import NOT_FOUND, Code, Refusal
 from tools.plain_json import encoded_bytes
@@ -50,6 +51,28 @@ def test_a_delivery_shows_who_sent_it_and_the_task_fenced(home: Home) -> None:
         "expectedOutput": {"untrusted": True, "source": "another agent", "text": "A number."},
         "priority": "p1",
     }
+
+
+def test_credentials_in_what_others_wrote_are_replaced(home: Home) -> None:
+    """common 7.2"""
+    key = CREDENTIALS[5][1]
+    home.triggered("a1", "a2", instructions=f"use {key}", inputs={"key": [key]}, expectedOutput=key)
+    task = at(home.inbox("a2"), "deliveries", 0, "task")
+    shown = "[redacted: github-token]"
+    assert (task["instructions"]["text"], task["expectedOutput"]["text"]) == (f"use {shown}", shown)
+    assert task["inputs"]["data"] == {"key": [shown]}
+
+
+def test_a_full_inbox_of_credentials_still_fits_a_result(home: Home) -> None:
+    """common 6.4, 7.2: what is replaced never becomes longer"""
+    body = "postgres://a:b1c2d@x pwd=a1B2c3D4e5F6 " * 1_600
+    for _ in range(2):
+        _ended(home, "a2", "a1", body=body)
+        home.triggered("a1", "a2", instructions=body[: 32 * 1024])
+    inbox = home.inbox("a2")
+    assert "b1c2d" not in str(inbox) and "a1B2c3D4e5F6" not in str(inbox)
+    assert encoded_bytes(inbox) < result_bytes_max
+    assert len(at(inbox, "deliveries")) == 2 and len(at(inbox, "notifications")) == 1
 
 
 def test_deliveries_come_by_priority_and_then_by_arrival(home: Home) -> None:

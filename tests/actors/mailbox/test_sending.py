@@ -6,13 +6,19 @@ import pytest
 
 from bus import address
 from bus.address import DIRECTORY
-from bus.limits import chain_depth_max, open_threads_per_recipient_max
+from bus.limits import (
+    chain_depth_max,
+    open_threads_per_recipient_max,
+    open_threads_sender_divisor,
+    triggers_per_minute_max,
+)
 from bus.value import Record, Value
 from tests.support.bench import GATEWAY, PERSON, agent
 from tests.support.exchange import TOKEN_HASH, Home
 from tests.support.reading import at
 from tools.agent import AgentTriggerOutput
 from tools.errors import NOT_FOUND, Code, Refusal
+from tools.setting_catalogue import OPEN_THREADS, TRIGGERS_PER_MINUTE, Snapshot
 
 
 @pytest.fixture
@@ -125,12 +131,53 @@ def test_a_chain_is_eight_deep_and_an_agent_may_recur_in_it(home: Home) -> None:
 
 
 def test_a_full_mailbox_says_when_to_try_again(home: Home) -> None:
+    """mesh 3.4, security 2.23: one sender has half of it, and then others can still send."""
+    home.add_agent("a3", name="Cyd")
+    share = open_threads_per_recipient_max // open_threads_sender_divisor
+    for sender in ("a1", "a3"):
+        for _ in range(share):
+            home.triggered(sender, "a2")
+        refusal = _refused(home.trigger(sender, "a2"))
+        assert (refusal.code, refusal.details["limit"]) == (
+            Code.RATE_LIMITED,
+            share if sender == "a1" else open_threads_per_recipient_max,
+        )
+    assert (refusal.retryable, refusal.details["retryAfterSeconds"]) == (True, 30)
+    first = next(iter(home.bench(address.mailbox("a2")).state.received))
+    home.inbox("a2")
+    assert not isinstance(home.mailbox_call("a2", "agent_reject", threadId=first, reason="No time."), Refusal)
+    home.triggered("a1", "a2")
+    home.assert_reloads()
+
+
+def test_a_sender_sends_no_more_tasks_a_minute_than_allowed(home: Home) -> None:
     """mesh 3.4"""
-    for _ in range(open_threads_per_recipient_max):
-        home.triggered("a1", "a2")
+    home.add_agent("a3", name="Cyd")
+    for number in range(triggers_per_minute_max):
+        home.triggered("a1", "a2" if number % 2 else "a3")
+        home.clock.advance(50)
     refusal = _refused(home.trigger("a1", "a2"))
     assert (refusal.code, refusal.retryable) == (Code.RATE_LIMITED, True)
-    assert refusal.details["retryAfterSeconds"] == 30
+    assert refusal.details == {"limit": triggers_per_minute_max, "retryAfterSeconds": 30}
+    home.triggered("a2", "a3")
+    home.clock.advance(29_999)
+    _refused(home.trigger("a1", "a2"))
+    home.clock.advance(1)
+    home.triggered("a1", "a2")
+    _refused(home.trigger("a1", "a2"))
+    home.assert_reloads()
+
+
+def test_the_person_may_raise_or_lower_how_much_is_sent(home: Home) -> None:
+    """mesh 3.4, common 8.5"""
+    home.bench(address.mailbox("a1")).settings = Snapshot(1, {TRIGGERS_PER_MINUTE.name: 3})
+    home.bench(address.mailbox("a2")).settings = Snapshot(1, {OPEN_THREADS.name: 4})
+    home.triggered("a1", "a2")
+    home.triggered("a1", "a2")
+    assert _refused(home.trigger("a1", "a2")).details["limit"] == 2
+    home.bench(address.mailbox("a2")).settings = Snapshot(2, {OPEN_THREADS.name: 40})
+    home.triggered("a1", "a2")
+    assert _refused(home.trigger("a1", "a2")).details["limit"] == 3
 
 
 def test_an_offer_that_is_delivered_twice_is_queued_once(home: Home) -> None:

@@ -1,0 +1,262 @@
+"""The person's verbs about agents: who they are, how far they act alone, by which credentials; and the guest.
+
+What is decided here is checked again by the agent's owner, which decides last. Tokens are made here, shown in one
+answer and kept nowhere: owners get only the SHA-256 of the secret (common 2.1).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import secrets
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from bus import address
+from bus.address import DIRECTORY
+from bus.value import Record, records
+from nexus.gateway.naming import Named
+from nexus.gateway.person_owners import Owners, VerbRefused, text
+from nexus.gateway.person_table import Nothing, Run, Typed, checked
+from tools.base import Model, Name
+from tools.catalogue import BY_NAME
+from tools.errors import Code, Refusal
+
+GUEST_ID: Final = "guest"
+"""The unidentified caller's agent, of no workspace and in no directory (common 2.3, decision 0009)."""
+
+_SECRET_BYTES: Final = 32
+_NEAR_NAMES_MAX: Final = 5
+
+Mode: TypeAlias = Literal["auto", "approval", "plan", "plan_collect"]
+Capability: TypeAlias = Literal["mesh"]
+CredentialName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+"""Plain, since it stands on cards and in the log: letters, digits, dot, dash and underscore, at most 64."""
+
+_NO_CREDENTIAL: Final = Refusal(
+    Code.NOT_FOUND, "This agent has no credential of that name. `nexus agent credential list` shows those it has."
+)
+_NOTHING_TO_CHANGE: Final = Refusal(
+    Code.INVALID_ARGUMENTS,
+    "Say what to change: how many surfaces the agent may create in all, or that the count is reset.",
+)
+
+
+class AgentAdd(Model):
+    name: Name
+    workspace: Typed
+    mode: Mode = "auto"
+    capabilities: list[Capability] = Field(default_factory=list)
+
+
+class AgentsWithin(Model):
+    workspace: Typed | None = None
+
+
+class AgentNamed(Model):
+    agent: Typed
+    workspace: Typed | None = None
+
+
+class AgentMode(AgentNamed):
+    mode: Mode
+
+
+class AgentCapability(AgentNamed):
+    capability: Capability
+    held: bool
+
+
+class AgentWithhold(AgentNamed):
+    tool: Typed
+    withheld: bool
+
+
+class AgentBudget(AgentNamed):
+    lifetime: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    reset: bool = False
+
+
+class CredentialNamed(AgentNamed):
+    name: CredentialName
+
+
+async def agent_add(owners: Owners, asked: AgentAdd) -> Record:
+    meant = (await owners.directory()).workspace(asked.workspace)
+    agent_id = owners.clock.new_id()
+    token, token_hash = new_token(agent_id)
+    body: Record = {
+        "agentId": agent_id,
+        "name": asked.name,
+        "workspaceId": meant.id,
+        "mode": asked.mode,
+        "capabilities": list(dict.fromkeys(asked.capabilities)),
+        "tokenHash": token_hash,
+    }
+    await owners.ask(DIRECTORY, "agent_add", body)
+    return {"agentId": agent_id, "token": token}
+
+
+async def agent_list(owners: Owners, asked: AgentsWithin) -> Record:
+    directory = await owners.directory()
+    inside = directory.workspace(asked.workspace).id if asked.workspace else None
+    wanted = [one for one in directory.agents if inside is None or one.get("workspaceId") == inside]
+    facts = await owners.read_each([address.agent(text(one, "agentId")) for one in wanted], "agent_facts")
+    return {
+        "agents": [
+            {**one, "workspace": directory.workspace_name(text(one, "workspaceId")), **(known or {})}
+            for one, known in zip(wanted, facts, strict=True)
+        ]
+    }
+
+
+async def agent_show(owners: Owners, asked: AgentNamed) -> Record:
+    """All that there is to know of one agent but its secrets."""
+    directory = await owners.directory()
+    meant = directory.agent(asked.agent, asked.workspace)
+    listed = next(one for one in directory.agents if one.get("agentId") == meant.id)
+    facts = await owners.read(address.agent(meant.id), "agent_facts", {})
+    return {**listed, "workspace": directory.workspace_name(meant.workspace_id), **facts}
+
+
+async def agent_token(owners: Owners, asked: AgentNamed) -> Record:
+    meant = await _meant(owners, asked)
+    token, token_hash = new_token(meant.id)
+    await owners.ask(address.agent(meant.id), "token_replace", {"tokenHash": token_hash})
+    return {**_who(meant), "token": token}
+
+
+async def agent_remove(owners: Owners, asked: AgentNamed) -> Record:
+    meant = await _meant(owners, asked)
+    await owners.ask(DIRECTORY, "agent_remove", {"agentId": meant.id})
+    return _who(meant)
+
+
+async def agent_mode(owners: Owners, asked: AgentMode) -> Record:
+    meant = await _meant(owners, asked)
+    await owners.ask(address.agent(meant.id), "agent_set_mode", {"mode": asked.mode})
+    return {**_who(meant), "mode": asked.mode}
+
+
+async def agent_capability(owners: Owners, asked: AgentCapability) -> Record:
+    meant = await _meant(owners, asked)
+    change: Record = {"capability": asked.capability, "held": asked.held}
+    await owners.ask(address.agent(meant.id), "agent_set_capability", change)
+    return {**_who(meant), **change}
+
+
+async def agent_withhold(owners: Owners, asked: AgentWithhold) -> Record:
+    """A tool that this release does not serve can be given back, so that nothing stays withheld for good."""
+    if asked.withheld and asked.tool not in BY_NAME:
+        raise VerbRefused.by(_no_tool(asked.tool))
+    meant = await _meant(owners, asked)
+    change: Record = {"tool": asked.tool, "withheld": asked.withheld}
+    await owners.ask(address.agent(meant.id), "agent_set_withheld", change)
+    return {**_who(meant), **change}
+
+
+async def agent_budget(owners: Owners, asked: AgentBudget) -> Record:
+    if asked.lifetime is None and not asked.reset:
+        raise VerbRefused.by(_NOTHING_TO_CHANGE)
+    meant = await _meant(owners, asked)
+    change: Record = (
+        {"reset": asked.reset}
+        if asked.lifetime is None
+        else {
+            "reset": asked.reset,
+            "lifetime": asked.lifetime,
+        }
+    )
+    await owners.ask(address.agent(meant.id), "agent_set_budget", change)
+    facts = await owners.read(address.agent(meant.id), "agent_facts", {})
+    return {**_who(meant), "budget": facts.get("budget")}
+
+
+async def credential_add(owners: Owners, asked: CredentialNamed) -> Record:
+    meant = await _meant(owners, asked)
+    token, token_hash = new_token(meant.id)
+    body: Record = {"name": asked.name, "tokenHash": token_hash}
+    await owners.ask(address.agent(meant.id), "credential_add", body)
+    return {**_who(meant), "credential": asked.name, "token": token}
+
+
+async def credential_list(owners: Owners, asked: AgentNamed) -> Record:
+    meant = await _meant(owners, asked)
+    facts = await owners.read(address.agent(meant.id), "agent_facts", {})
+    return {**_who(meant), "credentials": [*records(facts, "credentials")]}
+
+
+async def credential_revoke(owners: Owners, asked: CredentialNamed) -> Record:
+    meant = await _meant(owners, asked)
+    try:
+        await owners.ask(address.agent(meant.id), "credential_revoke", {"name": asked.name})
+    except VerbRefused as refused:
+        if refused.error.get("code") == Code.NOT_FOUND.value:
+            raise VerbRefused.by(_NO_CREDENTIAL) from None
+        raise
+    return {**_who(meant), "credential": asked.name}
+
+
+async def guest_on(owners: Owners, _: Nothing) -> Record:
+    """A new token each time; the one before stops."""
+    token, token_hash = new_token(GUEST_ID)
+    await owners.ask(address.agent(GUEST_ID), "guest_on", {"tokenHash": token_hash})
+    return {"isOn": True, "token": token}
+
+
+async def guest_off(owners: Owners, _: Nothing) -> Record:
+    await owners.ask(address.agent(GUEST_ID), "guest_off", {})
+    return {"isOn": False}
+
+
+async def guest_status(owners: Owners, _: Nothing) -> Record:
+    """Whether there is a token that a guest could use, since when, and when it was used last."""
+    (facts,) = await owners.read_each([address.agent(GUEST_ID)], "agent_facts")
+    credentials = records(facts or {}, "credentials")
+    newest = credentials[-1] if credentials else {}
+    return {
+        "isOn": bool(credentials),
+        "createdAt": newest.get("createdAt"),
+        "lastUsedAt": newest.get("lastUsedAt"),
+    }
+
+
+def new_token(agent_id: str) -> tuple[str, bytes]:
+    """A token that is shown once, and what owners keep of it: the SHA-256 of its secret."""
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    return f"nx_{agent_id}_{secret}", hashlib.sha256(secret.encode()).digest()
+
+
+async def _meant(owners: Owners, asked: AgentNamed) -> Named:
+    return (await owners.directory()).agent(asked.agent, asked.workspace)
+
+
+def _who(meant: Named) -> Record:
+    return {"agentId": meant.id, "name": meant.name}
+
+
+def _no_tool(typed: str) -> Refusal:
+    near = difflib.get_close_matches(typed, BY_NAME, n=_NEAR_NAMES_MAX)
+    hint = f"Near it: {', '.join(near)}." if near else "`nexus agent show` lists what is withheld already."
+    return Refusal(Code.INVALID_ARGUMENTS, f"NEXUS has no tool of that name. {hint}", details={"given": typed})
+
+
+VERBS: Final[Mapping[str, Run]] = {
+    "agent.add": checked(AgentAdd, agent_add),
+    "agent.list": checked(AgentsWithin, agent_list),
+    "agent.show": checked(AgentNamed, agent_show),
+    "agent.token": checked(AgentNamed, agent_token),
+    "agent.remove": checked(AgentNamed, agent_remove),
+    "agent.mode": checked(AgentMode, agent_mode),
+    "agent.capability": checked(AgentCapability, agent_capability),
+    "agent.withhold": checked(AgentWithhold, agent_withhold),
+    "agent.budget": checked(AgentBudget, agent_budget),
+    "agent.credential_add": checked(CredentialNamed, credential_add),
+    "agent.credential_list": checked(AgentNamed, credential_list),
+    "agent.credential_revoke": checked(CredentialNamed, credential_revoke),
+    "guest.on": checked(Nothing, guest_on),
+    "guest.off": checked(Nothing, guest_off),
+    "guest.status": checked(Nothing, guest_status),
+}
