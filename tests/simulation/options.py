@@ -103,7 +103,8 @@ class Options:
     faults: Faults
     shards: int
     workload: str
-    """`ledger` (small owners that count everything) or `product` (the rules of the roster)."""
+    """`ledger` (small owners that count everything), `product` (the rules of the roster) or, only when it is asked
+    for, `deletion` (workspaces that come and go)."""
     clients: int
     calls: int
     """How many calls each client begins."""

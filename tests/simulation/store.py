@@ -87,7 +87,7 @@ class AttachedStore:
         size = sum(len(key) + len(value) for key, value in writes if value is not None)
         full = size > 0 and (disk.lacks(size) or rng.random() < faults.disk_full)
         broken = rng.random() < faults.disk_broken
-        before_us = rng.randrange(duration_us)
+        before_us = rng.randrange(max(duration_us, 1))
         disk.scheduler.meanwhile(before_us)
         if full:
             disk.had_reserve = not faults.disk_full and disk.reserved + disk.given > _ENOUGH

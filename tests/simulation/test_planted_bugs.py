@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from actors import admitted, commits, execute, stream
-from actors.decision import Decision
+from actors.decision import Decision, Event
 from actors.delivery import Delivery
 from actors.host import Host
 from actors.host_notices import HostNotices
@@ -282,3 +282,18 @@ def test_a_narrowing_that_some_hosts_are_not_told(monkeypatch: pytest.MonkeyPatc
 
 def _changes_nothing(self: Owner[Any], delivery: Delivery, decision: Decision) -> None:
     """In the place of `Owner.change_timers`."""
+
+
+def test_a_canvas_that_comes_late_to_a_workspace_that_is_gone_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.workspace.destruction.of_late_comer", lambda state, canvas_id, context: [])
+    caught_after("calm", "deletion")
+
+
+def test_a_deleted_canvas_that_leaves_its_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.canvas.deleting._rows_left", lambda state: [])
+    caught_after("calm", "deletion")
+
+
+def test_a_workspace_that_does_not_tell_its_canvases_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.workspace.destruction._telling", lambda canvas_id, context: Event("canvas.deleted", {}))
+    caught_after("calm", "deletion")

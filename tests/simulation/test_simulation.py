@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.simulation.cases import CASES
-from tests.simulation.options import Options
+from tests.simulation.options import PROFILES, Options
 from tests.simulation.runner import Outcome, run
 
 _FEW = range(20)
 _MANY = range(20, 300)
 _A_TEST = 20
+_FOR_DELETION = [profile for profile in PROFILES if profile != "torn rows"]
+"""What is damaged keeps a deletion open until it is mended."""
 
 
 def holds(outcome: Outcome) -> None:
@@ -31,6 +34,20 @@ def test_a_seed_breaks_no_invariant(seed: int) -> None:
 @pytest.mark.parametrize(("seed", "profile", "workload", "what"), CASES)
 def test_what_was_found_once_stays_away(seed: int, profile: str, workload: str, what: str) -> None:
     holds(run(seed, Options.of(seed, profile, workload)))
+
+
+@pytest.mark.parametrize("profile", _FOR_DELETION)
+def test_workspaces_that_are_deleted_leave_nothing_whatever_fails(profile: str) -> None:
+    """common 8.1; ARCHITECTURE, Owners: the saga"""
+    for seed in range(3):
+        holds(run(seed, replace(Options.of(seed, profile, "deletion"), calls=25)))
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("profile", _FOR_DELETION)
+def test_many_deletions_leave_nothing_whatever_fails(profile: str) -> None:
+    for seed in range(3, 40):
+        holds(run(seed, replace(Options.of(seed, profile, "deletion"), calls=40)))
 
 
 @pytest.mark.simulation

@@ -11,7 +11,7 @@ from actors.decision import Rules
 from actors.host_notices import RULES as HOST_RULES
 from bus.address import Address
 from bus.envelope import Reply
-from tests.simulation import invariants, product
+from tests.simulation import deletion, invariants, product
 from tests.simulation.client import Client
 from tests.simulation.history import CallRecord, History, Operation, Violation
 from tests.simulation.host import Ground, HostLife, ShardSlot, preempted
@@ -31,6 +31,7 @@ _TROUBLE_MS = 60_000
 _QUIET_MS = 60_000
 _SETTLE_MS = 700
 _PREEMPT = 0.15
+_SETUP_CALLS = {"ledger": 0, "product": product.SETUP_CALLS, "deletion": deletion.SETUP_CALLS}
 _PAID = 0.3
 """How many of a client's calls have to do with purses."""
 
@@ -46,7 +47,7 @@ class World:
         sockets = [Path(f"shard-{shard}") for shard in range(options.shards)]
         self.network = Network(scheduler, options.faults)
         self.roster: Mapping[str, Rules[Any]] = {"ledger": LedgerRules(), "agent": PurseRules(), "host": HOST_RULES}
-        if options.workload == "product":
+        if options.workload != "ledger":
             self.roster = product.roster()
         ground = Ground(scheduler, self.network, sockets, preempted(self.roster, scheduler), options.answers_kept)
         disks = [Disk(scheduler, options.faults, path.name, self.violations.append) for path in sockets]
@@ -76,6 +77,10 @@ class World:
             home = product.HomeScript()
             scripts += [home.script(number, random.Random(f"{seed}/script/{number}")) for number in clients]
             return ProductJudge(self.disks), scripts
+        if self.options.workload == "deletion":
+            going = deletion.DeletionScript()
+            scripts += [going.script(number, random.Random(f"{seed}/script/{number}")) for number in clients]
+            return deletion.DeletionJudge(self.disks), scripts
         owners = ledgers(self.options.shards)
         scripts += [self._ledger_script(owners, random.Random(f"{seed}/script/{number}"), number) for number in clients]
         return PurseJudge(self.disks, clocks_jump=self.options.faults.clock_jumps > 0), scripts
@@ -103,8 +108,8 @@ class World:
             slot.start()
         for client in self.clients:
             client.calls_left = self.options.calls
-            if self.options.workload == "product" and client.number == 0:
-                client.calls_left += product.SETUP_CALLS
+            if client.number == 0:
+                client.calls_left += _SETUP_CALLS[self.options.workload]
             client.start()
         self.nemesis.begin()
         self.scheduler.run_until(lambda: self._has_asked_all or bool(self.violations), _TROUBLE_MS)
