@@ -10,15 +10,19 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from bus.address import Address
 from bus.clock import Clock
 from bus.codec import Unencodable
-from bus.envelope import Call, Envelope, Reply, Welcome
+from bus.envelope import Call, Envelope, Listen, Notice, Reply, Welcome
 from bus.link import Identity, LinkClient
 from bus.value import Record
 from bus.wire import Scheduler, Wire
+
+
+_TOPICS_TOLD_AT_ONCE: Final = 1_000
+"""An envelope is bounded."""
 
 
 class DeadlinePassed(Exception):
@@ -46,6 +50,21 @@ class Caller(Protocol):
         ...
 
 
+class Notices(Protocol):
+    """Where a gateway is told that something has changed (docs/decisions/0012)."""
+
+    def listen(self, to: Address, topic: str, told: Callable[[Record], None]) -> Callable[[], None]:
+        """Call `told` with each notice of `topic` that the owner `to` gives, until the function that this returns is
+        called; and once soon after now, and whenever notices may have been missed, with an empty record. `told` runs on
+        the event loop's thread; it must be quick and must not raise."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Listener:
+    told: Callable[[Record], None]
+
+
 @dataclass(slots=True)
 class _Open:
     call: Call
@@ -56,7 +75,7 @@ class _Open:
 
 
 class BusClient:
-    """A process's links to all shard hosts as one Caller. Runs on the event loop's thread."""
+    """A process's links to all shard hosts as one Caller and Notices. Runs on the event loop's thread."""
 
     def __init__(
         self,
@@ -70,7 +89,10 @@ class BusClient:
     ) -> None:
         """`hosts` are the shard hosts' socket paths, by shard number."""
         self._clock = clock
+        self._scheduler = scheduler
         self._open: list[dict[str, _Open]] = [{} for _ in hosts]
+        self._listeners: list[dict[str, list[_Listener]]] = [{} for _ in hosts]
+        """By topic."""
         self._links = [
             LinkClient(
                 wire,
@@ -115,6 +137,25 @@ class BusClient:
             if not waiting.callers:
                 self._open[shard].pop(call_id, None)
 
+    def listen(self, to: Address, topic: str, told: Callable[[Record], None]) -> Callable[[], None]:
+        shard, listener = to.shard(len(self._links)), _Listener(told)
+        listeners = self._listeners[shard].setdefault(topic, [])
+        listeners.append(listener)
+        if len(listeners) == 1:
+            self._links[shard].send(Listen((topic,), ()))  # not open: said with all the others when it opens
+        else:  # the host knows of it already, and tells what is new only
+            self._scheduler.call_soon(lambda: listener.told({}) if listener in listeners else None)
+
+        def stop() -> None:
+            if listener not in listeners:
+                return
+            listeners.remove(listener)
+            if not listeners:
+                del self._listeners[shard][topic]
+                self._links[shard].send(Listen((), (topic,)))
+
+        return stop
+
     def close(self) -> None:
         for link in self._links:
             link.close()
@@ -124,6 +165,9 @@ class BusClient:
             waiting = self._open[shard].get(envelope.call_id)
             if waiting is not None and not waiting.answer.done():
                 waiting.answer.set_result(envelope)
+        elif isinstance(envelope, Notice):
+            for listener in [*self._listeners[shard].get(envelope.topic, ())]:
+                listener.told(envelope.data)
 
     def _welcomed(self, shard: int, welcome: Welcome) -> None:
         for waiting in self._open[shard].values():
@@ -132,3 +176,6 @@ class BusClient:
             except Unencodable as bad:  # begun while the link was closed; those behind it must go out all the same
                 if not waiting.answer.done():
                     waiting.answer.set_exception(bad)
+        topics = [*self._listeners[shard]]  # the host of a new session knows of none
+        for first in range(0, len(topics), _TOPICS_TOLD_AT_ONCE):
+            self._links[shard].send(Listen((*topics[first : first + _TOPICS_TOLD_AT_ONCE],), ()))

@@ -35,6 +35,7 @@ link_heartbeat_ms: Final = 250
 link_silence_ms_max: Final = 5_000
 link_frames_unheard_max: Final = 20_000
 link_gathered_bytes_max: Final = 1024 * 1024
+topics_per_link_max: Final = 16_384  # that one gateway may listen for at a host, some 4 MB
 outbox_window_parcels: Final = 512
 outbox_window_bytes: Final = 8 * 1024 * 1024
 counted_rows_max: Final = 100_000
@@ -61,6 +62,11 @@ gateway_shares_kept_max: Final = 10_000  # agents whose use of the gateway is re
 legacy_sessions_max: Final = 10_000
 legacy_sessions_per_agent_max: Final = 64  # security 2.23
 legacy_session_idle_ms: Final = 30 * 60_000
+streams_per_agent_max: Final = 32  # on which clients of one agent are told of changes
+subscribed_sessions_per_agent_max: Final = 128  # of the older era; those that are over are not told apart
+input_hold_ms_max: Final = 25_000  # common 5.6: that a retry waits for the person
+input_state_ms: Final = 3_600_000  # that a request state is good for
+input_states_used_max: Final = 50_000  # remembered of a gateway, some 8 MB
 http_unread_bytes_max: Final = 64 * 1024  # of a request's head, of a trailer
 http_headers_max: Final = 100
 http_head_seconds_max: Final = 10
@@ -285,6 +291,10 @@ assert outbox_rows_a_read <= outbox_window_parcels
 assert activity_owners_told < activity_owners_counted_max
 assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
 assert store_check_ms_max < takeover_wait_ms
+# Each connection of a gateway's two listeners listens for at most three topics.
+assert topics_per_link_max > 2 * 3 * http_connections_max
+assert input_hold_ms_max < call_deadline_ms_default
+assert legacy_sessions_per_agent_max < subscribed_sessions_per_agent_max
 assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
 assert page_items_default <= page_items_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max

@@ -13,7 +13,7 @@ from typing import Final
 
 from actors.agent.admission import APPROVAL_REQUIRED, CARDS_ARE_FULL
 from actors.agent.approval import OPEN, Approval, AskedBy, Happening, State
-from actors.decision import CancelTimer, Context, Delete, Effect, Event, SetTimer
+from actors.decision import CancelTimer, Context, Delete, Effect, Event, Notify, SetTimer
 from bus.limits import (
     approval_denied_ms,
     approval_pending_ms,
@@ -21,6 +21,7 @@ from bus.limits import (
     approvals_kept_max,
     approvals_pending_max,
 )
+from bus.topics import approval_topic
 from bus.value import Record
 from tools.errors import Code, Refusal
 from tools.fence import Fence
@@ -113,6 +114,8 @@ def changed(id_: str, approval: Approval, happening: Happening, context: Context
     if following.step is not None and happening is Happening.NOTHING_HAPPENED:
         following = following.model_copy(update={"state": State.LAPSED})  # a step that is run again asks anew
     effects: tuple[Effect, ...] = (following.put(id_), _event(_EVENTS[happening], id_, following, context))
+    if following.state in _OVER_UNUSED:
+        effects = (*effects, _notice(id_, following, context))
     if following.state not in OPEN:
         return (*effects, CancelTimer(_timer_name(id_)))
     # Given back late, it is over at once: its time went on while it was in use.
@@ -124,7 +127,7 @@ def decided(id_: str, following: Approval, context: Context) -> tuple[Effect, ..
     is_granted = following.state is State.APPROVED
     timer: Effect = _timer(id_, following) if is_granted else CancelTimer(_timer_name(id_))
     event = _event("approval.approved" if is_granted else "approval.denied", id_, following, context)
-    return (following.put(id_), timer, event)
+    return (following.put(id_), timer, event, _notice(id_, following, context))
 
 
 def voided(approvals: Mapping[str, Approval], credential: str | None, context: Context) -> tuple[Effect, ...]:
@@ -186,6 +189,13 @@ def _event(kind: str, id_: str, approval: Approval, context: Context) -> Event:
         },
     )
 
+
+def _notice(id_: str, approval: Approval, context: Context) -> Notify:
+    """To whoever waits for the person's word (common 5.6)."""
+    return Notify(approval_topic(approval_id(context.address.id, id_)), {"state": approval.state.value})
+
+
+_OVER_UNUSED: Final = frozenset({State.EXPIRED, State.LAPSED, State.VOIDED})
 
 _EVENTS: Final[Mapping[Happening, str]] = {
     Happening.EXPIRE: "approval.expired",

@@ -31,6 +31,7 @@ from actors.decision import (
     Delete,
     Effect,
     Event,
+    Notify,
     PrincipalKind,
     Put,
     Send,
@@ -39,6 +40,7 @@ from actors.decision import (
 )
 from actors.parsed import DONE, Nothing, parsed, sending_owner
 from bus import address
+from bus.topics import mailbox_topic
 from bus.value import Record, Value
 from tools.agent import AgentGetInput, AgentUpdateSelfInput
 from tools.base import Model, Name
@@ -250,7 +252,8 @@ def waiting_changed(state: AgentState, body: WaitingChanged, context: Context) -
         raise ValueError("only an agent's own mailbox tells what waits for it")
     if body.count == state.waiting:
         return DONE
-    return Decision({}, (Put(WAITING_ROW, body.count),))
+    notice = Notify(mailbox_topic(context.address.id), {"waiting": body.count})
+    return Decision({}, (Put(WAITING_ROW, body.count), notice))
 
 
 def _changed(head: Head, claim: Claim, context: Context) -> Decision:

@@ -13,8 +13,9 @@ from actors.agent.budget import Budget
 from actors.agent.keys import UsedKey, digest_in
 from actors.agent.plan_book import PlanBook
 from actors.agent.stored_book import StoredBook
-from actors.decision import Effect, Put, RowEffect, TellHosts
+from actors.decision import Effect, Notify, Put, RowEffect, TellHosts
 from bus.admitted import AUTHORITY_CHANGED
+from bus.topics import authority_topic
 from bus.value import Record
 from tools.base import Model
 
@@ -83,6 +84,7 @@ class Head(Model):
         return (
             Put(HEAD_ROW, head.model_dump()),
             TellHosts(AUTHORITY_CHANGED, {"agentId": agent_id, "version": head.version}),
+            Notify(authority_topic(agent_id), {"version": head.version}),
         )
 
 
