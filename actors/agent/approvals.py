@@ -79,9 +79,7 @@ def asked(
 ) -> tuple[str, tuple[Effect, ...]] | Refusal:
     """A new card: its id and what makes it; refused when as many wait as may (common 5.1)."""
     if pending_count(approvals, context.now_ms) >= approvals_pending_max:
-        return Refusal(
-            Code.RATE_LIMITED, CARDS_ARE_FULL, details={"limit": {"name": "approvals", "most": approvals_pending_max}}
-        )
+        return Refusal(Code.RATE_LIMITED, CARDS_ARE_FULL, details={"limit": approvals_pending_max})
     id_ = context.new_id("approval")
     approval = Approval(
         tool=call.tool,

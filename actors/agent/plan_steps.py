@@ -26,6 +26,7 @@ from actors.agent.plan_book import (
 from actors.agent.state import AgentState
 from actors.decision import Context, Delete, Effect, Event, Put
 from bus.address import Address
+from bus.identifier import made_id
 from bus.limits import (
     plan_arguments_kept_bytes_max,
     plan_collected_bytes_max,
@@ -277,6 +278,8 @@ def _collected_form(plan_id: str, number: int, call: StepCall) -> Record:
     }
     if call.creates is not None:
         form[f"{call.creates}Id"] = call.target.id
+    elif call.tool == "workspace_create":  # the directory decides it, so the target does not tell
+        form["id"] = made_id(call.call_id, "workspace")
     return form
 
 

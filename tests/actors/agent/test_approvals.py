@@ -167,7 +167,7 @@ def test_the_twenty_first_card_is_refused_and_repeats_still_find_theirs(home: Ho
         assert ask(home, f"Persona {number}").code == Code.APPROVAL_REQUIRED
     came = ask(home, "One more")
     assert came.code == Code.RATE_LIMITED
-    assert at(came.error, "limit", "most") == approvals_pending_max == 20
+    assert at(came.error, "limit") == approvals_pending_max == 20
     assert asked(home) == first
     decide(home, first, "deny")
     assert ask(home, "One more").code == Code.APPROVAL_REQUIRED

@@ -143,7 +143,7 @@ def test_the_hourly_budget_says_when_it_resets_and_then_does(home: Home) -> None
         home.clock.advance(1_000)
     came = create(home)
     assert came.code == "budget_exhausted"
-    assert at(came.error, "limit") == {"name": "hourly", "most": 10}
+    assert (at(came.error, "limit"), at(came.error, "limitName")) == (10, "hourly")
     assert at(came.error, "retryAfterSeconds") == surface_rate_ms // 1000 - 10
     home.clock.advance(surface_rate_ms - 10_000)
     assert create(home).ok is not None
@@ -155,7 +155,7 @@ def test_the_lifetime_budget_is_raised_or_reset_by_the_person_alone(home: Home) 
     home.ok(AGENT, "agent_set_budget", {"lifetime": 1}, PERSON)
     assert create(home).ok is not None
     came = create(home)
-    assert at(came.error, "limit") == {"name": "lifetime", "most": 1}
+    assert (at(came.error, "limit"), at(came.error, "limitName")) == (1, "lifetime")
     assert "resetsAt" not in (came.error or {})
     home.ok(AGENT, "agent_set_budget", {"reset": True}, PERSON)
     assert create(home).ok is not None
