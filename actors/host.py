@@ -90,7 +90,6 @@ class Host:
         self._incarnations = itertools.count(1)
         self._owners: dict[Address, Owner[Any]] = {}
         self.callers = Callers()
-        self._listening = Listening(lambda peer, notice: self._send(peer, notice))
         self._inbound: dict[int, Inbound] = {}
         self._sources: dict[int, Peer] = {}
         self._from_threads: deque[Callable[[], None]] = deque()
@@ -120,6 +119,7 @@ class Host:
         self.journal = journal
         self._retention, self.reserve = writer.retention, writer.reserve
         self._send = send
+        self._listening = Listening(send)
         self.outbox.attach(journal)
         self.upkeep.attach(journal)
         self.outbox.resume_local()

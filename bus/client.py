@@ -20,7 +20,6 @@ from bus.link import Identity, LinkClient
 from bus.value import Record
 from bus.wire import Scheduler, Wire
 
-
 _TOPICS_TOLD_AT_ONCE: Final = 1_000
 """An envelope is bounded."""
 
@@ -58,6 +57,10 @@ class Notices(Protocol):
         called; and once soon after now, and whenever notices may have been missed, with an empty record. `told` runs on
         the event loop's thread; it must be quick and must not raise."""
         ...
+
+
+class CallerAndNotices(Caller, Notices, Protocol):
+    """What a gateway needs of the bus."""
 
 
 @dataclass(slots=True, eq=False)
@@ -139,12 +142,17 @@ class BusClient:
 
     def listen(self, to: Address, topic: str, told: Callable[[Record], None]) -> Callable[[], None]:
         shard, listener = to.shard(len(self._links)), _Listener(told)
+
+        def first() -> None:
+            if listener in listeners:
+                listener.told({})
+
         listeners = self._listeners[shard].setdefault(topic, [])
         listeners.append(listener)
         if len(listeners) == 1:
             self._links[shard].send(Listen((topic,), ()))  # not open: said with all the others when it opens
         else:  # the host knows of it already, and tells what is new only
-            self._scheduler.call_soon(lambda: listener.told({}) if listener in listeners else None)
+            self._scheduler.call_soon(first)
 
         def stop() -> None:
             if listener not in listeners:

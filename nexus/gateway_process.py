@@ -59,6 +59,7 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     server = _HttpServer(gateway, ready)
     serving = asyncio.ensure_future(server.serve(sockets=[sockets.mcp_tcp, sockets.mcp_unix]))
     done, _ = await asyncio.wait((serving, stop), return_when=asyncio.FIRST_COMPLETED)
+    gateway.listeners.end_all()  # streams would keep the server from ending for as long as it may wait
     server.should_exit = True
     await serving
     person_server.close()

@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 from actors.agent.plan_book import COLLECTED_MESSAGE
 from tools.base import Capability, Kind, Model, Scope
-from tools.errors import Code, Refusal, invalid_arguments
+from tools.errors import APPROVAL_REQUIRED, Code, Refusal, invalid_arguments
 
 GUEST_ID: Final = "guest"
 """The id of the unidentified caller (common 2.3); no agent's own id is so short."""
@@ -106,10 +106,6 @@ BY_MODE: Final[Mapping[tuple[Mode, Kind], Verdict | None]] = {
 }
 """The table of common 4.2; None is refused. Reads run in every mode."""
 
-APPROVAL_REQUIRED: Final = (
-    "The person must approve this call before it runs. Make the same call again once it is approved; go on with other "
-    "work meanwhile."
-)
 CARDS_ARE_FULL: Final = (
     "As many of your calls wait for the person as may. Wait until some are decided, or repeat one that waits."
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from actors.agent.admission import APPROVAL_REQUIRED, CARDS_ARE_FULL
+from actors.agent.admission import CARDS_ARE_FULL
 from actors.agent.approval import OPEN, Approval, AskedBy, Happening, State
 from actors.decision import CancelTimer, Context, Delete, Effect, Event, Notify, SetTimer
 from bus.limits import (
@@ -23,7 +23,7 @@ from bus.limits import (
 )
 from bus.topics import approval_topic
 from bus.value import Record
-from tools.errors import Code, Refusal
+from tools.errors import Code, Refusal, approval_required
 from tools.fence import Fence
 
 DUE: Final = "approval_due"
@@ -56,6 +56,12 @@ class AskingCall:
 def approval_id(agent_id: str, id_: str) -> str:
     """The id that callers and people see; it names its owner."""
     return f"{agent_id}.{id_}"
+
+
+def own_id(approval_id: str, context: Context) -> str:
+    """The part after the agent's id; what belongs to another agent is like one that never was."""
+    agent_id, _, id_ = approval_id.partition(".")
+    return id_ if agent_id == context.address.id else ""
 
 
 def pending_count(approvals: Mapping[str, Approval], now_ms: int) -> int:
@@ -139,9 +145,7 @@ def voided(approvals: Mapping[str, Approval], credential: str | None, context: C
 
 def required(agent_id: str, id_: str) -> Refusal:
     """The refusal that makes or repeats a card (common 5.1)."""
-    return Refusal(
-        Code.APPROVAL_REQUIRED, APPROVAL_REQUIRED, retryable=True, details={"approvalId": approval_id(agent_id, id_)}
-    )
+    return approval_required(approval_id(agent_id, id_))
 
 
 def lapsed(agent_id: str, new_id: str | None) -> Refusal:

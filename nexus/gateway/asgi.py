@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bus.client import Caller, DeadlinePassed
+from bus.client import Caller, CallerAndNotices, DeadlinePassed
 from bus.clock import Clock
 from bus.limits import (
     call_deadline_ms_default,
@@ -34,14 +34,18 @@ from bus.limits import (
     legacy_sessions_per_agent_max,
     request_body_bytes_max,
 )
-from nexus.gateway import strict_json
+from nexus.event_loop import derived_key
+from nexus.gateway import approvals_page, resources, strict_json
 from nexus.gateway.call import Journey, refused
 from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal
 from nexus.gateway.identity import Credential, Identity, authenticate, parse_authorization
+from nexus.gateway.input_requests import InputRequests
+from nexus.gateway.listeners import Listeners
 from nexus.gateway.mcp import VISIT_KEY, WAITING_KEY, McpServer, Visit
 from nexus.gateway.sessions import SessionShares
 from nexus.gateway.shares import AgentShares
+from nexus.gateway.streams import SESSION_HEADER, Streams
 from tools.base import Tool
 from tools.errors import Refusal, unavailable
 
@@ -54,7 +58,7 @@ class Gateway:
 
     def __init__(
         self,
-        caller: Caller,
+        caller: CallerAndNotices,
         clock: Clock,
         tools: tuple[Tool, ...],
         port: int,
@@ -64,10 +68,14 @@ class Gateway:
     ) -> None:
         """`port` is the TCP listener's. `seal_key` seals cursors: give all gateways of a home the same one; without
         it cursors end with this gateway. `card_appeared` hears of each new approval that waits for the person."""
-        seal = CursorSeal(seal_key or os.urandom(_SEAL_KEY_BYTES))
+        seal_key = seal_key or os.urandom(_SEAL_KEY_BYTES)
+        seal, state_seal = CursorSeal(seal_key), CursorSeal(derived_key(seal_key, "request states"))
         by_name = {tool.name: tool for tool in tools}
         journey = Journey(caller, clock, by_name, Composer(tools), seal, card_appeared)
-        server = McpServer(journey, clock, tools).server
+        self.listeners = Listeners(caller, clock)
+        streams = Streams(self.listeners, any(tool.name == resources.MAILBOX_TOOL for tool in tools))
+        inputs = InputRequests(caller, clock, state_seal, approvals_page.address(port))
+        server = McpServer(journey, clock, tools, inputs, streams).server
         # Hosts, origins and body sizes are judged here, more strictly than the managers can. JSON answers for the
         # older era halve its cost; with them the newer one would lose progress and cancelling by disconnect.
         self._legacy = StreamableHTTPSessionManager(
@@ -81,9 +89,9 @@ class Gateway:
             server, json_response=False, max_request_body_size=request_body_bytes_max
         )
         self.uses = AgentShares()
-        endpoint = McpEndpoint(caller, clock, self._legacy.asgi_app, self._modern.asgi_app, self.uses)
+        endpoint = McpEndpoint(caller, clock, self._legacy.asgi_app, self._modern.asgi_app, self.uses, streams)
         self.asgi_app = Starlette(
-            routes=[Route(_PATH, endpoint)],
+            routes=[Route(_PATH, endpoint), Route(approvals_page.PATH, approvals_page.ApprovalsPage())],
             middleware=[Middleware(ListenerGuard, port=port)],
             lifespan=self._lifespan,
         )
@@ -92,7 +100,10 @@ class Gateway:
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         async with self._legacy.run(), self._modern.run():
-            yield
+            try:
+                yield
+            finally:
+                self.listeners.end_all()
 
 
 class ListenerGuard:
@@ -135,7 +146,16 @@ class ListenerGuard:
 class McpEndpoint:
     """/mcp. An instance of a class, which Starlette takes as raw ASGI for every method."""
 
-    def __init__(self, caller: Caller, clock: Clock, legacy: ASGIApp, modern: ASGIApp, uses: AgentShares) -> None:
+    def __init__(
+        self,
+        caller: Caller,
+        clock: Clock,
+        legacy: ASGIApp,
+        modern: ASGIApp,
+        uses: AgentShares,
+        streams: Streams,
+    ) -> None:
+        self._streams = streams
         self._caller = caller
         self._clock = clock
         self._legacy = legacy
@@ -162,11 +182,24 @@ class McpEndpoint:
             await _unreachable(None)(scope, receive, send)
         elif scope["method"] == "DELETE":
             await self._hand_on(scope, receive, send, Visit(identity, {}, started_ms))
-        else:  # GET would open a stream for notifications; there are none yet, and it would outlive a revocation
+        elif scope["method"] == "GET" and _is_legacy(scope) and _header_values(scope, SESSION_HEADER.encode()):
+            await self._stream(scope, receive, send, identity, started_ms)
+        else:  # the older era's stream is a session's; the newer era asks for its own by POST
             await Response(status_code=405, headers={"Allow": "POST, DELETE"})(scope, receive, send)
 
     async def _authenticate(self, credential: Credential) -> Identity | None:
         return await authenticate(self._caller, credential, self._clock.new_id(), call_deadline_ms_default)
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send, identity: Identity, started_ms: int) -> None:
+        """It counts as a request under way for as long as it lasts."""
+        session = _header_values(scope, SESSION_HEADER.encode())[0].decode("latin-1")
+        with self._uses.request(identity.agent_id, identity.limits, started_ms) as too_much:
+            if too_much is None:
+                scope = _for_sdk(scope, Visit(identity, {}, started_ms))
+                counted = self._counted(scope, send, identity.agent_id)
+                too_much = await self._streams.serve_session(self._legacy, scope, receive, counted, identity, session)
+            if too_much is not None:
+                await _too_much(None, too_much)(scope, receive, send)
 
     async def _post(
         self, scope: Scope, receive: Receive, send: Send, identity: Identity | None, started_ms: int
@@ -230,16 +263,9 @@ class McpEndpoint:
         visit: Visit,
         identifier: strict_json.RequestId | None = None,
     ) -> None:
-        # The SDK binds a session to this user; the token itself stays out of it.
         agent_id = visit.identity.agent_id
-        user = AuthenticatedUser(AccessToken(token="", client_id=agent_id, scopes=[], subject=agent_id))
-        headers = [
-            (name, value) for name, value in scope["headers"] if name not in (b"authorization", b"content-length")
-        ]
-        scope = {**scope, "headers": headers, "user": user, VISIT_KEY: visit}
-        versions = _header_values(scope, b"mcp-protocol-version")
-        is_legacy = not versions or versions[0].decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
-        if not is_legacy:
+        scope = _for_sdk(scope, visit)
+        if not _is_legacy(scope):
             await self._modern(scope, receive, send)
         elif not _header_values(scope, b"mcp-session-id") and not self._shares.has_room(agent_id, self._clock.now_ms()):
             text = "You have too many open sessions. End some of them, or wait until they have been idle long enough."
@@ -261,6 +287,19 @@ class McpEndpoint:
             await send(message)
 
         return counted
+
+
+def _for_sdk(scope: Scope, visit: Visit) -> Scope:
+    """The SDK binds a session to this user; the token itself stays out of it."""
+    agent_id = visit.identity.agent_id
+    user = AuthenticatedUser(AccessToken(token="", client_id=agent_id, scopes=[], subject=agent_id))
+    headers = [(name, value) for name, value in scope["headers"] if name not in (b"authorization", b"content-length")]
+    return {**scope, "headers": headers, "user": user, VISIT_KEY: visit}
+
+
+def _is_legacy(scope: Scope) -> bool:
+    versions = _header_values(scope, b"mcp-protocol-version")
+    return not versions or versions[0].decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 def _header_values(carrier: Scope | Message, wanted: bytes) -> list[bytes]:
@@ -327,9 +366,13 @@ def _limited(message: strict_json.CheckedMessage, refusal: Refusal, waiting: int
     """A tool result for a tool's call (common 6.1), 429 for anything else."""
     if message.tool is not None and message.id is not None:
         return _refused_call(message.id, refusal, waiting)
+    return _too_much(message.id, refusal)
+
+
+def _too_much(identifier: strict_json.RequestId | None, refusal: Refusal) -> Response:
     error = {"error": refusal.to_record()}
-    response = _json_rpc_error(429, message.id, types.INTERNAL_ERROR, refusal.message, error)
-    response.headers["Retry-After"] = str(refusal.details["retryAfterSeconds"])
+    response = _json_rpc_error(429, identifier, types.INTERNAL_ERROR, refusal.message, error)
+    response.headers["Retry-After"] = str(refusal.details.get("retryAfterSeconds", 1))
     return response
 
 

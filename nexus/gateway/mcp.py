@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from bus.clock import Clock
@@ -25,7 +25,9 @@ from nexus.gateway.admitting import ToolRequest
 from nexus.gateway.call import Answer, Journey, UnknownTool, refused
 from nexus.gateway.identity import Identity
 from nexus.gateway.incident import incident
+from nexus.gateway.input_requests import InputRequests, round_of
 from nexus.gateway.listing import listed_tool
+from nexus.gateway.streams import AnnouncingServer, Streams
 from tools.base import Tool
 
 VISIT_KEY: Final = "nexus.visit"
@@ -58,8 +60,12 @@ class Visit:
 class McpServer:
     """Answers for one catalogue. `server` is handed to the SDK's session managers."""
 
-    def __init__(self, journey: Journey, clock: Clock, tools: tuple[Tool, ...]) -> None:
+    def __init__(
+        self, journey: Journey, clock: Clock, tools: tuple[Tool, ...], inputs: InputRequests, streams: Streams
+    ) -> None:
         self._journey = journey
+        self._inputs = inputs
+        self._streams = streams
         self._clock = clock
         self._tools = [listed_tool(tool) for tool in tools]
         self._input_schemas = {tool.name: tool.input_schema for tool in self._tools}
@@ -69,7 +75,7 @@ class McpServer:
             resources.PLANES: resources.planes_text(),
         }
         never_cached = CacheHint(ttl_ms=0, scope="private")
-        self.server: Server[Any] = Server(
+        self.server = AnnouncingServer(
             "nexus",
             title="NEXUS",
             version=__version__,
@@ -90,6 +96,9 @@ class McpServer:
             on_list_resource_templates=self._list_resource_templates,
             on_read_resource=self._read_resource,
             on_list_prompts=self._list_prompts,
+            on_subscribe_resource=self._subscribe if streams.serves_mailbox else None,
+            on_unsubscribe_resource=self._unsubscribe if streams.serves_mailbox else None,
+            on_subscriptions_listen=self._listen,
         )
         self.server.middleware[:] = [self._around_each_method]  # in place of the SDK's OpenTelemetry
 
@@ -113,9 +122,17 @@ class McpServer:
         _refuse_cursor(params)
         return types.ListToolsResult(tools=self._tools)
 
-    async def _call_tool(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def _call_tool(
+        self, context: _Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         request = _request_of(_visit(context), params)
-        answer = await self._answer(request)
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            this = round_of(params, context.session.client_capabilities)
+            answer = await self._inputs.call(request, this, self._answer)
+        else:
+            answer = await self._answer(request)
+        if isinstance(answer, types.InputRequiredResult):
+            return answer
         return types.CallToolResult(
             content=[types.TextContent(text=answer.text)],
             structured_content=answer.content,
@@ -130,6 +147,17 @@ class McpServer:
             raise MCPError(types.INVALID_PARAMS, "There is no tool of that name; tools/list names them all.") from None
         except Exception:  # noqa: BLE001 - it is logged whole, and answered by its incident id
             return refused(incident(self._clock, "tool_call_failed", tool=request.name), request.identity.waiting)
+
+    async def _listen(
+        self, context: _Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        return await self._streams.listen(context, params, _visit(context).identity)
+
+    async def _subscribe(self, context: _Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        return self._streams.subscribe(context, str(params.uri), _visit(context).identity, is_subscribed=True)
+
+    async def _unsubscribe(self, context: _Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        return self._streams.subscribe(context, str(params.uri), _visit(context).identity, is_subscribed=False)
 
     async def _list_resources(
         self, context: _Context, params: types.PaginatedRequestParams | None

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from actors.agent.admission import (
-    APPROVAL_REQUIRED,
     BY_MODE,
     CARDS_ARE_FULL,
     GUEST_ID,
@@ -24,7 +23,7 @@ from actors.agent.plan_book import COLLECTED_MESSAGE
 from nexus.gateway.admitting import call_facts
 from tools.base import Kind, Tool
 from tools.catalogue import TOOLS
-from tools.errors import Code, Refusal
+from tools.errors import APPROVAL_REQUIRED, Code, Refusal
 
 MEMBER = AgentFacts("w1", frozenset({"mesh"}))
 
