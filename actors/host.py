@@ -119,7 +119,7 @@ class Host:
         self.journal = journal
         self._retention, self.reserve = writer.retention, writer.reserve
         self._send = send
-        self._listening = Listening(send)
+        self.listening = Listening(send)
         self.outbox.attach(journal)
         self.upkeep.attach(journal)
         self.outbox.resume_local()
@@ -145,7 +145,7 @@ class Host:
                 self._sources[envelope.source] = peer
                 self._take_parcel(envelope)
             case Listen() if peer.link_class is LinkClass.GATEWAY:
-                self._listening.heard(peer, envelope)
+                self.listening.heard(peer, envelope)
             case _:
                 _log.warning("envelope_ignored", kind=type(envelope).__name__, link=peer.link_class.value)
 
@@ -340,7 +340,7 @@ class Host:
         if commit.timer_due_ms is not None:
             self.timers.set_for(commit.timer_due_ms)
         self.outbox.leave(commit)
-        self._listening.tell(commit.notices)
+        self.listening.tell(commit.notices)
 
     def _acknowledge(self, source: int, mark: Mark) -> None:
         if source == self.place.shard:
@@ -362,7 +362,7 @@ class Host:
         """Passivate owners that nobody used for a while, and forget open calls that nobody waits for any more."""
         now_ms = self.clock.now_ms()
         self.callers.forget(now_ms)
-        self._listening.forget_gone()
+        self.listening.forget_gone()
         oldest = now_ms - owner_idle_ms
         for address in [a for a, owner in self._owners.items() if owner.last_used_ms < oldest and owner.is_idle]:
             self._owners.pop(address).let_go()

@@ -178,12 +178,13 @@ class BusClient:
                 listener.told(envelope.data)
 
     def _welcomed(self, shard: int, welcome: Welcome) -> None:
+        # The host of a new session knows of none. First, so that what a call finds out is not from before one listened.
+        topics = [*self._listeners[shard]]
+        for first in range(0, len(topics), _TOPICS_TOLD_AT_ONCE):
+            self._links[shard].send(Listen((*topics[first : first + _TOPICS_TOLD_AT_ONCE],), ()))
         for waiting in self._open[shard].values():
             try:
                 waiting.was_sent = self._links[shard].send(waiting.call) or waiting.was_sent
             except Unencodable as bad:  # begun while the link was closed; those behind it must go out all the same
                 if not waiting.answer.done():
                     waiting.answer.set_exception(bad)
-        topics = [*self._listeners[shard]]  # the host of a new session knows of none
-        for first in range(0, len(topics), _TOPICS_TOLD_AT_ONCE):
-            self._links[shard].send(Listen((*topics[first : first + _TOPICS_TOLD_AT_ONCE],), ()))

@@ -95,6 +95,20 @@ class _Agent:
     judging: asyncio.Task[None] | None = None
 
 
+def _but_the_first(told: Callable[[Record], None]) -> Callable[[Record], None]:
+    """Without the notice that only says that one listens now: who opens the first stream looks for itself, and what it
+    asks reaches the owner after the host has heard who listens."""
+    is_first = True
+
+    def tell(data: Record) -> None:
+        nonlocal is_first
+        was_first, is_first = is_first, False
+        if data or not was_first:
+            told(data)
+
+    return tell
+
+
 def _sees_all(identity: Identity) -> object:
     return None
 
@@ -188,8 +202,8 @@ class Listeners:
 
         owner = address.agent(agent_id)
         return [
-            self._bus.listen(owner, authority_topic(agent_id), authority),
-            self._bus.listen(owner, mailbox_topic(agent_id), mailbox),
+            self._bus.listen(owner, authority_topic(agent_id), _but_the_first(authority)),
+            self._bus.listen(owner, mailbox_topic(agent_id), _but_the_first(mailbox)),
         ]
 
     def _judge(self, agent: _Agent) -> None:
