@@ -20,11 +20,13 @@ class ApprovalAsked(Model):
 
 
 def approval_state(state: AgentState, body: ApprovalAsked, context: Context) -> Decision:
-    """Answers {state}: how it stands now; None for one that is not this agent's, and for a token that is not good."""
+    """Answers {authenticated, state}: how it stands now; None for one that is not this agent's."""
     known = {name: credential.hash for name, credential in state.credentials.items()}
-    is_caller = state.living() is not None and matching_credential(known, body.tokenHash) is not None
-    approval = state.approvals.get(own_id(body.approvalId, context)) if is_caller else None
-    return Decision({"state": None if approval is None else approval.state_at(context.now_ms).value})
+    if state.living() is None or matching_credential(known, body.tokenHash) is None:
+        return Decision({"authenticated": False, "state": None})
+    approval = state.approvals.get(own_id(body.approvalId, context))
+    told = None if approval is None else approval.state_at(context.now_ms).value
+    return Decision({"authenticated": True, "state": told})
 
 
 VERBS: Final[VerbTable[AgentState]] = VerbTable(

@@ -43,6 +43,7 @@ _MESSAGE: Final = (
 )
 _BAD_STATE: Final = "Invalid or expired requestState"
 _PENDING: Final = "pending"
+_NOBODY: Final = "nobody"
 _SPENT: Final = frozenset({"in_use", "used"})
 
 
@@ -140,8 +141,8 @@ class InputRequests:
             stop()
 
     async def _state(self, request: ToolRequest, approval_id: str) -> str:
-        """Of an approval of the caller's own; `pending` when its owner does not answer. Raises MCPError for one that it
-        does not know."""
+        """Of an approval of the caller's own; `pending` when its owner does not answer, `nobody` when the caller's
+        credential is gone. Raises MCPError for an approval that its owner does not know."""
         identity = request.identity
         left_ms = request.started_ms + self._hold_ms - self._clock.now_ms()
         try:
@@ -154,6 +155,8 @@ class InputRequests:
             )
         except DeadlinePassed:
             return _PENDING
+        if reply.ok is not None and reply.ok.get("authenticated") is not True:
+            return _NOBODY  # admission says so in its own words
         state = None if reply.ok is None else reply.ok.get("state")
         if not isinstance(state, str):
             raise _bad_state()

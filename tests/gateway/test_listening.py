@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -96,18 +96,11 @@ async def _modern(told: Told, home: ServedHome, token: str) -> AsyncIterator[Non
             hearing.cancel()
 
 
-def both_eras(test: Callable[[str], Awaitable[None]]) -> Callable[..., None]:
-    """Runs an async test once for each era, in a loop of its own."""
-
-    @pytest.mark.parametrize("era", ERAS)
-    def run(era: str) -> None:
-        asyncio.run(test(era))  # type: ignore[arg-type]
-
-    run.__name__, run.__doc__ = getattr(test, "__name__"), test.__doc__
-    return run
+both_eras = pytest.mark.parametrize("era", ERAS)
 
 
 @both_eras
+@in_loop
 async def test_a_client_that_listens_is_told_when_a_task_arrives(era: str) -> None:
     """mesh 5.3"""
     async with ServedHome() as home, listening(home, home.tokens["bob"], era) as told:
@@ -118,6 +111,7 @@ async def test_a_client_that_listens_is_told_when_a_task_arrives(era: str) -> No
 
 
 @both_eras
+@in_loop
 async def test_a_client_that_begins_to_listen_is_told_once_if_anything_waits(era: str) -> None:
     """mesh 5.3"""
     async with ServedHome() as home:
@@ -132,6 +126,7 @@ async def test_a_client_that_begins_to_listen_is_told_once_if_anything_waits(era
 
 
 @both_eras
+@in_loop
 async def test_nobody_is_told_of_another_agents_mailbox(era: str) -> None:
     """mesh 5.3, common 3.3"""
     async with (
@@ -146,6 +141,7 @@ async def test_nobody_is_told_of_another_agents_mailbox(era: str) -> None:
 
 
 @both_eras
+@in_loop
 async def test_a_client_is_told_also_after_the_shard_hosts_began_anew(era: str) -> None:
     """mesh 5.3"""
     async with ServedHome() as home, listening(home, home.tokens["bob"], era) as told:
@@ -203,13 +199,12 @@ async def test_a_stream_counts_as_a_request_under_way_and_ends_with_its_client()
 
 @in_loop
 async def test_a_session_has_one_stream_and_only_its_own_agents() -> None:
-    async with ServedHome() as home:
-        async with raw_stream(home, home.tokens["bob"]) as stream:
-            headers = dict(stream.request.headers)
-            assert (await home.http.get("/mcp", headers=headers)).status_code == 409
-            headers["authorization"] = f"Bearer {home.tokens['ada']}"
-            assert (await home.http.get("/mcp", headers=headers)).status_code == 404
-            assert home.gateway.listeners.count("ada") == 0
+    async with ServedHome() as home, raw_stream(home, home.tokens["bob"]) as stream:
+        headers = dict(stream.request.headers)
+        assert (await home.http.get("/mcp", headers=headers)).status_code == 409
+        headers["authorization"] = f"Bearer {home.tokens['ada']}"
+        assert (await home.http.get("/mcp", headers=headers)).status_code == 404
+        assert home.gateway.listeners.count("ada") == 0
 
 
 @in_loop

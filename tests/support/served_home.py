@@ -1,4 +1,4 @@
-"""The gateway over the product's own owners, served by the product's HTTP server on a loopback port: for real clients."""
+"""The gateway over the product's own owners, served by the product's HTTP server on a loopback port."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ServedHome(HomeBench):
 
     async def trigger(self, caller: str, callee: str) -> str:
         """The thread of a task that was queued."""
-        task = {"title": "Count", "instructions": "Count the beans."}
+        task: Record = {"title": "Count", "instructions": "Count the beans."}
         answer = await self.content(self.tokens[caller], "agent_trigger", {"agentId": callee, "task": task})
         return str(answer["threadId"])
 
