@@ -146,7 +146,11 @@ def directory_list(state: DirectoryState, body: Nothing, context: Context) -> De
         }
         for agent_id, agent in sorted(state.agents.items())
     ]
-    listed: Record = {"workspaces": workspaces, "deleting": deleting, "agents": agents}
+    removed: list[Value] = [
+        {"agentId": agent_id, "name": agent.name, "workspaceId": agent.workspaceId or None, "at": rfc3339(agent.at)}
+        for agent_id, agent in state.removed.items()
+    ]
+    listed: Record = {"workspaces": workspaces, "deleting": deleting, "agents": agents, "removed": removed}
     return Decision({**listed, "activeWorkspaceId": state.active})
 
 

@@ -10,10 +10,8 @@ import pytest
 from actors.agent.admission import (
     BY_MODE,
     CARDS_ARE_FULL,
-    GUEST_ID,
     AgentFacts,
     CallFacts,
-    Mode,
     Verdict,
     admit,
     matching_credential,
@@ -21,6 +19,7 @@ from actors.agent.admission import (
 )
 from actors.agent.plan_book import COLLECTED_MESSAGE
 from nexus.gateway.admitting import call_facts
+from tools.autonomy import GUEST_ID, Mode
 from tools.base import Kind, Tool
 from tools.catalogue import TOOLS
 from tools.errors import APPROVAL_REQUIRED, Code, Refusal
