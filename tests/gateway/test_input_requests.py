@@ -293,7 +293,7 @@ async def test_a_state_of_an_approval_that_has_run_or_is_not_known_is_refused(st
 
 @in_loop
 async def test_the_page_names_the_commands_and_holds_nothing_else() -> None:
-    """common 5.6, security 2.14"""
+    """common 5.6"""
     async with ServedHome() as home:
         await home.set_mode("ada", "approval")
         before = await home.http.get("/approvals?approvalId=ada.1#x")
