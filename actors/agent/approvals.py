@@ -7,7 +7,7 @@ agent that asked, in the workspace that it asked in, while the credential that a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -127,11 +127,13 @@ def decided(id_: str, following: Approval, context: Context) -> tuple[Effect, ..
     return (following.put(id_), timer, event)
 
 
-def voided(approvals: Mapping[str, Approval], credential: str | None, context: Context) -> tuple[Effect, ...]:
-    """What a revoked credential asked for ends at once; None: whatever any credential asked for (common 2.1)."""
+def voided(
+    approvals: Mapping[str, Approval], is_meant: Callable[[Approval], bool], context: Context
+) -> tuple[Effect, ...]:
+    """What a revoked or narrowed credential asked for ends at once (common 2.1)."""
     ended: list[Effect] = []
     for id_, approval in approvals.items():
-        if credential in (None, approval.credential) and approval.state is not State.IN_USE:
+        if is_meant(approval) and approval.state is not State.IN_USE:
             ended += changed(id_, approval, Happening.REVOKE, context)
     return tuple(ended)
 

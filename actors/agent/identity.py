@@ -121,7 +121,7 @@ def agent_removed(state: AgentState, body: Nothing, context: Context) -> Decisio
     effects: tuple[Effect, ...] = (
         *head.changed(context.address.id, removed=True),
         *(Delete(credential_row(name)) for name in sorted(state.credentials)),
-        *approvals.voided(state.approvals, None, context),
+        *approvals.voided(state.approvals, lambda _: True, context),
         Send(address.mailbox(context.address.id), "facts_changed", gone.mailbox_facts(), before_reply=True),
     )
     return Decision({}, effects)
@@ -169,6 +169,7 @@ def _credentials(state: AgentState) -> list[Value]:
             "name": name,
             "createdAt": rfc3339(credential.createdAt),
             "lastUsedAt": None if credential.usedAt is None else rfc3339(credential.usedAt),
+            "families": None if credential.families is None else [*credential.families],
         }
         for name, credential in sorted(state.credentials.items())
     ]

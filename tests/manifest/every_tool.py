@@ -68,7 +68,7 @@ PARTLY_BUILT = {
     "common 5.3": "only canvases and workspaces are approved yet, no files, elements or programs",
     "common 5.4": "the chain of agents that led to a call comes with the mesh",
     "common 8.5": "artifacts do not exist yet; too many canvases of one workspace are not refused",
-    "common 1.3": "no family can come and go yet; a credential cannot be narrowed to families",
+    "common 1.3": "no family can come and go yet",
     "common 2.1": "one credential an agent; a call admitted just before a revocation may still act for up to 5 s",
     "common 2.4": "no console login; sessions and runs do not exist yet, their marks are refused",
     "common 4.4": "no plan_collect mode; schemas admit the form",
