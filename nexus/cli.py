@@ -13,6 +13,7 @@ from nexus import (
     lifecycle_cli,
     person_cli,
     plan_cli,
+    service_cli,
     settings_cli,
 )
 from nexus.exit_codes import exit_code_table
@@ -29,6 +30,7 @@ def build_app() -> typer.Typer:
     settings_cli.register(app)
     keep_cli.register(app)
     connect_cli.register(app)
+    service_cli.register(app)
     return app
 
 
