@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from nexus.cli import build_app
 from nexus.config import open_home
 from nexus.home_lock import HomeLock
-from tests.support.service_managers import FakeManagers
+from tests.support.service_programs import FakePrograms
 
 
 class Person:
@@ -22,7 +22,7 @@ class Person:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.home = folder / "home"
         self.unit = folder / ".config" / "systemd" / "user" / "nexus.service"
-        self.managers = FakeManagers(folder / "fake", monkeypatch)
+        self.managers = FakePrograms(folder / "fake", monkeypatch)
         monkeypatch.setattr(sys, "platform", "linux")
         monkeypatch.setenv("HOME", str(folder))
         monkeypatch.setenv("NEXUS_HOME", str(self.home))

@@ -10,7 +10,7 @@ import pytest
 
 from nexus.service.definition import LABEL, Service
 from nexus.service.installing import Launchd, ServiceManager, ServiceRefused, Systemd
-from tests.support.service_managers import FakeManagers
+from tests.support.service_programs import FakePrograms
 
 SERVICE = Service(("/opt/nexus",), Path("/h/home"))
 OTHER = Service(("/opt/nexus",), Path("/h/other"))
@@ -18,8 +18,8 @@ KINDS = ["systemd", "launchd"]
 
 
 @pytest.fixture
-def managers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeManagers:
-    return FakeManagers(tmp_path / "fake", monkeypatch)
+def managers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
+    return FakePrograms(tmp_path / "fake", monkeypatch)
 
 
 def manager_of(kind: str, folder: Path) -> ServiceManager:
@@ -27,7 +27,7 @@ def manager_of(kind: str, folder: Path) -> ServiceManager:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_installed_it_runs_and_again_changes_nothing(kind: str, tmp_path: Path, managers: FakeManagers) -> None:
+def test_installed_it_runs_and_again_changes_nothing(kind: str, tmp_path: Path, managers: FakePrograms) -> None:
     manager = manager_of(kind, tmp_path)
     assert (manager.status().is_installed, manager.status().is_running) == (False, False)
     first = manager.install(SERVICE, starts=True)
@@ -44,7 +44,7 @@ def test_installed_it_runs_and_again_changes_nothing(kind: str, tmp_path: Path, 
     )
 
 
-def test_what_systemd_is_asked_for(tmp_path: Path, managers: FakeManagers) -> None:
+def test_what_systemd_is_asked_for(tmp_path: Path, managers: FakePrograms) -> None:
     manager = Systemd(tmp_path)
     manager.install(SERVICE, starts=True)
     verbs = ["daemon-reload", "enable nexus.service", "restart nexus.service"]
@@ -53,7 +53,7 @@ def test_what_systemd_is_asked_for(tmp_path: Path, managers: FakeManagers) -> No
     assert managers.changes() == ["--user disable --now nexus.service", "--user daemon-reload"]
 
 
-def test_what_launchd_is_asked_for(tmp_path: Path, managers: FakeManagers) -> None:
+def test_what_launchd_is_asked_for(tmp_path: Path, managers: FakePrograms) -> None:
     manager, domain = Launchd(tmp_path), f"gui/{os.getuid()}"
     manager.install(SERVICE, starts=True)
     assert managers.changes() == [f"enable {domain}/{LABEL}", f"bootstrap {domain} {manager.file}"]
@@ -65,7 +65,7 @@ def test_what_launchd_is_asked_for(tmp_path: Path, managers: FakeManagers) -> No
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_uninstalled_it_is_stopped_and_gone_and_again_nothing(
-    kind: str, tmp_path: Path, managers: FakeManagers
+    kind: str, tmp_path: Path, managers: FakePrograms
 ) -> None:
     manager = manager_of(kind, tmp_path)
     manager.install(SERVICE, starts=True)
@@ -77,14 +77,14 @@ def test_uninstalled_it_is_stopped_and_gone_and_again_nothing(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_nexus_that_runs_already_is_left_to_run(kind: str, tmp_path: Path, managers: FakeManagers) -> None:
+def test_a_nexus_that_runs_already_is_left_to_run(kind: str, tmp_path: Path, managers: FakePrograms) -> None:
     result = manager_of(kind, tmp_path).install(SERVICE, starts=False)
     assert result.changed and not result.started and not managers.is_running
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_a_manager_of_the_user_the_person_is_told_what_to_run(
-    kind: str, tmp_path: Path, managers: FakeManagers
+    kind: str, tmp_path: Path, managers: FakePrograms
 ) -> None:
     managers.mute()
     manager = manager_of(kind, tmp_path)
@@ -98,14 +98,14 @@ def test_without_a_manager_of_the_user_the_person_is_told_what_to_run(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_the_program_it_is_the_same(
-    kind: str, tmp_path: Path, managers: FakeManagers, monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, managers: FakePrograms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert manager_of(kind, tmp_path).install(SERVICE, starts=True).to_run
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_definition_that_was_not_made_here_is_left_alone(kind: str, tmp_path: Path, managers: FakeManagers) -> None:
+def test_a_definition_that_was_not_made_here_is_left_alone(kind: str, tmp_path: Path, managers: FakePrograms) -> None:
     manager = manager_of(kind, tmp_path)
     manager.file.parent.mkdir(parents=True)
     manager.file.write_text("[Service]\nExecStart=/mine\n")
@@ -115,7 +115,7 @@ def test_a_definition_that_was_not_made_here_is_left_alone(kind: str, tmp_path: 
     assert manager.file.read_text() == "[Service]\nExecStart=/mine\n" and managers.changes() == []
 
 
-def test_what_systemd_says_when_it_fails_reaches_the_person(tmp_path: Path, managers: FakeManagers) -> None:
+def test_what_systemd_says_when_it_fails_reaches_the_person(tmp_path: Path, managers: FakePrograms) -> None:
     managers.fail("enable")
     with pytest.raises(ServiceRefused, match=r"`systemctl --user enable nexus.service` failed: no such thing"):
         Systemd(tmp_path).install(SERVICE, starts=True)

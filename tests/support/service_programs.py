@@ -32,7 +32,7 @@ exit 0
 """
 
 
-class FakeManagers:
+class FakePrograms:
     """First on PATH for this test. `mute`: no manager of the user answers."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
