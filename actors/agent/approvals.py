@@ -136,11 +136,11 @@ def decided(id_: str, following: Approval, context: Context) -> tuple[Effect, ..
     return (following.put(id_), timer, event, _notice(id_, following, context))
 
 
-def voided(approvals: Mapping[str, Approval], credential: str | None, context: Context) -> tuple[Effect, ...]:
-    """What a revoked credential asked for ends at once; None: whatever any credential asked for (common 2.1)."""
+def voided(approvals: Mapping[str, Approval], context: Context) -> tuple[Effect, ...]:
+    """These end at once: what was asked for by whoever may not any more (common 2.1)."""
     ended: list[Effect] = []
     for id_, approval in approvals.items():
-        if credential in (None, approval.credential) and approval.state is not State.IN_USE:
+        if approval.state is not State.IN_USE:
             ended += changed(id_, approval, Happening.REVOKE, context)
     return tuple(ended)
 

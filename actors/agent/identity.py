@@ -131,7 +131,7 @@ def agent_removed(state: AgentState, body: AgentRemoved, context: Context) -> De
     effects: tuple[Effect, ...] = (
         *head.narrowed(context.address.id, removed=True),
         *(Delete(credential_row(name)) for name in sorted(state.credentials)),
-        *approvals.voided({id_: each for id_, each in state.approvals.items() if each.step is None}, None, context),
+        *approvals.voided({id_: each for id_, each in state.approvals.items() if each.step is None}, context),
         *abandoned(state, context),
         noted,
         Send(address.mailbox(context.address.id), "facts_changed", gone.mailbox_facts(), before_reply=True),
@@ -181,6 +181,7 @@ def _credentials(state: AgentState) -> list[Value]:
             "name": name,
             "createdAt": rfc3339(credential.createdAt),
             "lastUsedAt": None if credential.usedAt is None else rfc3339(credential.usedAt),
+            "families": None if credential.families is None else [*credential.families],
         }
         for name, credential in sorted(state.credentials.items())
     ]
@@ -243,7 +244,7 @@ def scope_changed(state: AgentState, body: ScopeChanged, context: Context) -> De
     has_moved = moved.workspaceId != head.workspaceId
     effects: tuple[Effect, ...] = (
         *head.narrowed(agent_id, workspaceId=moved.workspaceId, inherits=moved.inherits),
-        *(approvals.voided(left, None, context) if has_moved else ()),  # they were for calls in the former scope
+        *(approvals.voided(left, context) if has_moved else ()),  # they were for calls in the former scope
         # before_reply: what is sent to it from now on is decided by where it is now.
         Send(address.mailbox(agent_id), "facts_changed", moved.mailbox_facts(), before_reply=True),
     )

@@ -97,6 +97,8 @@ class Credential(Model):
     createdAt: int
     usedAt: int | None = None
     """When it was last used, to the minute."""
+    families: list[str] | None = None
+    """The families that it is narrowed to; None: it is served every one (common 1.3)."""
 
 
 class Claim(Model):

@@ -61,6 +61,8 @@ class Admission:
     call_id: str | None = None
     """The id to send the call under, when its idempotency key was used before (common 8.2)."""
     is_new_card: bool = False
+    is_unknown_tool: bool = False
+    """There is no such tool for this credential (common 1.3)."""
 
     @property
     def is_dispatched(self) -> bool:
@@ -175,6 +177,7 @@ def call_facts(tool: Tool) -> Record:
         "kind": tool.kind.value,
         "scope": tool.scope.value,
         "capability": None if tool.capability is None else tool.capability.value,
+        "family": tool.family.value,
     }
     # Left out when false: most calls are neither, and this is sent with each.
     flags = {
@@ -205,6 +208,7 @@ def _admission(ok: Record, look: object) -> Admission:
         looked=_as_looked(look) if ok.get("asLooked") is True else None,
         call_id=call_id if isinstance(call_id, str) else None,
         is_new_card=ok.get("isNewCard") is True,
+        is_unknown_tool=ok.get("isUnknownTool") is True,
     )
 
 

@@ -99,6 +99,8 @@ class Journey:
             waiting = admission.waiting
             if not admission.authenticated:
                 return refused(_UNIDENTIFIED, waiting)
+            if admission.is_unknown_tool:
+                raise UnknownTool
             if admission.stamp is None or not isinstance(arguments, Arguments):
                 return self._without_a_call(tool, arguments, admission)
             call_id = admission.call_id or call_id

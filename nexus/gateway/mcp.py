@@ -67,9 +67,9 @@ class McpServer:
         self._inputs = inputs
         self._streams = streams
         self._clock = clock
-        self._tools = [listed_tool(tool) for tool in tools]
-        self._input_schemas = {tool.name: tool.input_schema for tool in self._tools}
-        self._resources = resources.resources(tools)
+        self._catalogue = tools
+        self._tools = {tool.name: listed_tool(tool) for tool in tools}
+        self._input_schemas = {name: tool.input_schema for name, tool in self._tools.items()}
         self._texts = {
             resources.CAPABILITIES: resources.capabilities_text(tools),
             resources.PLANES: resources.planes_text(),
@@ -120,7 +120,12 @@ class McpServer:
         self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         _refuse_cursor(params)
-        return types.ListToolsResult(tools=self._tools)
+        return types.ListToolsResult(tools=[self._tools[tool.name] for tool in self._served(context)])
+
+    def _served(self, context: _Context) -> tuple[Tool, ...]:
+        """What the caller's credential knows (common 1.3)."""
+        identity = _visit(context).identity
+        return tuple(tool for tool in self._catalogue if identity.is_served(tool))
 
     async def _call_tool(
         self, context: _Context, params: types.CallToolRequestParams
@@ -163,7 +168,7 @@ class McpServer:
         self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         _refuse_cursor(params)
-        return types.ListResourcesResult(resources=self._resources)
+        return types.ListResourcesResult(resources=resources.resources(self._served(context)))
 
     async def _list_resource_templates(
         self, context: _Context, params: types.PaginatedRequestParams | None
@@ -182,9 +187,8 @@ class McpServer:
         self, context: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         visit, uri = _visit(context), str(params.uri)
-        if uri not in [resource.uri for resource in self._resources]:
-            message = "There is no resource of that address; resources/list names them all."
-            raise MCPError(types.INVALID_PARAMS, message, {"uri": uri[:identifier_characters_max]})
+        if uri not in resources.addresses(self._served(context)):
+            raise _no_resource(uri)
         text, waiting = self._texts.get(uri), visit.identity.waiting
         if text is None:
             answer = await self._answer(ToolRequest(visit.identity, resources.MAILBOX_TOOL, {}, {}, visit.started_ms))
@@ -193,6 +197,11 @@ class McpServer:
             text, waiting = answer.text, answer.waiting
         contents = types.TextResourceContents(uri=uri, mime_type=resources.JSON_TYPE, text=text)
         return types.ReadResourceResult(contents=[contents], meta={WAITING_KEY: waiting})
+
+
+def _no_resource(uri: str) -> MCPError:
+    message = "There is no resource of that address; resources/list names them all."
+    return MCPError(types.INVALID_PARAMS, message, {"uri": uri[:identifier_characters_max]})
 
 
 def _visit(context: _Context) -> Visit:

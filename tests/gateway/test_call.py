@@ -51,6 +51,7 @@ async def test_a_call_is_authenticated_then_admitted_then_sent_to_its_owner_with
             "tool": "canvas_write",
             "arguments": "valid",
             "capability": None,
+            "family": "canvas",
             "kind": "write",
             "scope": "workspace",
         }
