@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import typer
 
-from nexus import __version__, agent_cli, approvals_cli, keep_cli, lifecycle_cli, person_cli, plan_cli, settings_cli
+from nexus import (
+    __version__,
+    agent_cli,
+    approvals_cli,
+    keep_cli,
+    lifecycle_cli,
+    mcp_cli,
+    person_cli,
+    plan_cli,
+    settings_cli,
+)
 from nexus.exit_codes import exit_code_table
 
 
@@ -18,6 +28,7 @@ def build_app() -> typer.Typer:
     plan_cli.register(app)
     settings_cli.register(app)
     keep_cli.register(app)
+    mcp_cli.register(app)
     return app
 
 
