@@ -165,13 +165,13 @@ shim_token_file_bytes_max: Final = 4_096
 shim_connections_kept_max: Final = 8
 shim_connect_ms_max: Final = 5_000
 shim_retry_ms_max: Final = 30_000  # after a connection broke: how long a request waits for NEXUS to be back
-shim_absent_ms_max: Final = 2_000  # the same where NEXUS has never answered: it does not run
+shim_absent_ms_max: Final = 1_500  # the same where NEXUS has never answered: it does not run
 shim_start_ms_max: Final = 60_000  # the same while `--start` starts it
 shim_repeats_max: Final = 5  # of one request that was sent; one that ends the gateway each time is not sent for ever
 shim_back_off_ms_first: Final = 20
 shim_back_off_ms_max: Final = 500
 shim_stream_back_off_ms_max: Final = 5_000  # of the stream that nobody waits for
-shim_drain_ms_max: Final = 1_500  # open requests may still be answered after the client's last word
+shim_drain_ms_max: Final = 2_000  # open requests may still be answered after the client's last word
 leases_per_agent_max: Final = 20
 lease_grace_ms: Final = 15_000  # after a gateway's start: whoever was lent a credential by the former one asks again
 lease_retry_ms: Final = 1_000
@@ -317,5 +317,5 @@ assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
 assert host_answer_ms_max < call_deadline_ms_default
 assert leases_per_agent_max < credentials_per_agent_max
 assert shim_stream_back_off_ms_max < lease_grace_ms
-assert shim_absent_ms_max < shim_retry_ms_max < shim_start_ms_max
+assert shim_absent_ms_max < shim_drain_ms_max < shim_retry_ms_max < shim_start_ms_max
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms

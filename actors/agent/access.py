@@ -16,7 +16,7 @@ from actors.agent import keys
 from actors.agent.admission import CallFacts, Verdict, admit, matching_credential, outlook
 from actors.agent.keys import GivenKey, UsedKey
 from actors.agent.standing import standing
-from actors.agent.state import HEAD_ROW, AgentState, Credential, Head, credential_row
+from actors.agent.state import HEAD_ROW, AgentState, Head, credential_row
 from actors.agent.with_effects import Admitting, GivenCall, Look, asks, collects, dispatches
 from actors.credential import TokenHash
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
@@ -150,7 +150,7 @@ def _noted_use(state: AgentState, head: Head, name: str, context: Context) -> tu
     credential = state.credentials[name]
     if credential.usedAt is not None and credential.usedAt + credential_use_noted_ms > context.now_ms:
         return ()
-    used = Credential(hash=credential.hash, createdAt=credential.createdAt, usedAt=context.now_ms)
+    used = credential.model_copy(update={"usedAt": context.now_ms})
     noted = Put(credential_row(name), used.model_dump())
     if head.ran:
         return (noted,)

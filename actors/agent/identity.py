@@ -169,6 +169,7 @@ def _credentials(state: AgentState) -> list[Value]:
             "name": name,
             "createdAt": rfc3339(credential.createdAt),
             "lastUsedAt": None if credential.usedAt is None else rfc3339(credential.usedAt),
+            **({} if credential.lentBy is None else {"isLent": True}),
         }
         for name, credential in sorted(state.credentials.items())
     ]

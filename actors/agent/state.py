@@ -91,6 +91,8 @@ class Credential(Model):
     createdAt: int
     usedAt: int | None = None
     """When it was last used, to the hour."""
+    lentBy: str | None = None
+    """Of one that is lent for as long as a connection lasts: the incarnation of the gateway that holds it."""
 
 
 class Claim(Model):

@@ -82,7 +82,7 @@ class Carrier:
                     raise Refused("unavailable", _BROKEN_OFTEN, retryable=True) from broken
                 self.wait(patience, cancellation)
             except NotListening:
-                self.wait(patience, cancellation, is_starting=self.starting())
+                self.wait(patience, cancellation, listens=False, is_starting=self.starting())
             except NotYet:
                 self.wait(patience, cancellation)
             except Unreachable as reason:
@@ -92,13 +92,15 @@ class Carrier:
             except NotRenewed as reason:
                 raise Refused("unavailable", _NOT_RENEWED) from reason
 
-    def wait(self, patience: Patience, cancellation: Cancellation, *, is_starting: bool = False) -> None:
+    def wait(
+        self, patience: Patience, cancellation: Cancellation, *, listens: bool = True, is_starting: bool = False
+    ) -> None:
         """Raises Refused when it has taken too long, and Cancelled."""
-        has_answered = self.socket.has_answered
+        is_expected = listens or self.socket.has_answered
         now_ms = time.monotonic_ns() // 1_000_000
-        pause_ms = patience.pause_ms(now_ms, has_answered=has_answered, is_starting=is_starting)
+        pause_ms = patience.pause_ms(now_ms, is_expected=is_expected, is_starting=is_starting)
         if pause_ms is None:
-            raise Refused("unavailable", _AWAY if has_answered else _ABSENT, retryable=True)
+            raise Refused("unavailable", _AWAY if is_expected else _ABSENT, retryable=True)
         cancellation.pause(pause_ms / 1_000)
 
     def starting(self) -> bool:

@@ -56,15 +56,19 @@ class LeasedToken:
         self._changed = threading.Condition()
         self._held: Held | None = None
         self._is_connected = False
+        self._is_absent = False
+        """Whether nobody listened the last time."""
         self._why_ended: str | None = None
         threading.Thread(target=self._keep, daemon=True).start()
 
     def current(self) -> str:
         with self._changed:
-            if not self._is_connected and self._why_ended is None:
+            if not self._is_connected and not self._is_absent and self._why_ended is None:
                 self._changed.wait(shim_back_off_ms_max / 1_000)
             if self._why_ended is not None:
                 raise NoToken(self._why_ended)
+            if self._is_absent:
+                raise NotListening
             if not self._is_connected or self._held is None:
                 raise NotYet
             return self._held.token
@@ -79,8 +83,13 @@ class LeasedToken:
         while True:
             try:
                 was_held = self._hold_once()
-            except (NotListening, OSError, ValueError):
-                was_held = False  # it is not running, or is being restarted
+            except NotListening:
+                was_held = False
+                with self._changed:
+                    self._is_absent = True
+                    self._changed.notify_all()
+            except (OSError, ValueError):
+                was_held = False  # it is being restarted
             except (Denied, Unreachable) as denied:
                 with self._changed:
                     self._why_ended = str(denied)
@@ -93,7 +102,7 @@ class LeasedToken:
             time.sleep(pause_ms / 1_000)
 
     def _hold_once(self) -> bool:
-        """One connection to its end; whether anything was lent. Raises Denied, OSError, or ValueError for what is no answer."""
+        """One connection to its end; whether anything was lent. Raises Denied, NotListening, OSError, ValueError."""
         with connected(self._person_socket(), os.getuid()) as connection:
             connection.settimeout((shim_connect_ms_max + person_answer_ms_max) / 1_000)
             again = {} if self._held is None else {"credential": self._held.credential, "token": self._held.token}
@@ -104,7 +113,7 @@ class LeasedToken:
                 return False
             connection.settimeout(None)
             with self._changed:
-                self._held, self._is_connected = held, True
+                self._held, self._is_connected, self._is_absent = held, True, False
                 self._changed.notify_all()
             while connection.recv(_READ_BYTES):
                 pass

@@ -27,12 +27,12 @@ class Patience:
         self.repeats += 1
         return self.repeats <= shim_repeats_max
 
-    def pause_ms(self, now_ms: int, *, has_answered: bool, is_starting: bool) -> int | None:
-        """How long to wait before trying again; None: no longer. `has_answered`: NEXUS did once, so it is coming back
-        or was stopped; `is_starting`: this shim is starting it."""
+    def pause_ms(self, now_ms: int, *, is_expected: bool, is_starting: bool) -> int | None:
+        """How long to wait before trying again; None: no longer. `is_expected`: somebody listens, or NEXUS answered
+        before, so it is coming back; `is_starting`: this shim is starting it."""
         if self.since_ms is None:
             self.since_ms = now_ms
-        within_ms = shim_start_ms_max if is_starting else shim_retry_ms_max if has_answered else shim_absent_ms_max
+        within_ms = shim_start_ms_max if is_starting else shim_retry_ms_max if is_expected else shim_absent_ms_max
         if now_ms - self.since_ms >= within_ms:
             return None
         pause, self.next_ms = self.next_ms, min(2 * self.next_ms, shim_back_off_ms_max)

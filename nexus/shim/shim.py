@@ -1,8 +1,8 @@
 """The shim at work: which messages are open, in which order they leave, and how it ends.
 
 Threads: one reads the client's lines; each open request has one; one carries notifications, in the order in which they
-came, and a request leaves only after those before it; the main thread waits for the end. `_lock` guards `_open` and
-`_last_notice`. Nothing is written after the end, and no thread outlives it.
+came, and a message leaves only after the notifications and the `initialize` before it; the main thread waits for the
+end. `_lock` guards `_open` and `_last_notice`. Nothing is written after the end, and no thread outlives it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nexus.shim.carrier import Carrier, Refused
 from nexus.shim.lines import LineWriter
 from nexus.shim.messages import (
     CANCELLED,
+    INITIALIZE,
     INITIALIZED,
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -42,12 +43,17 @@ _Key: TypeAlias = tuple[type, RequestId]
 
 @dataclass(slots=True)
 class _Flight:
-    """A message on its way. `after` is the notice that must have been carried before it."""
+    """A message on its way. `after` is the one that must have been carried before it."""
 
     message: ClientMessage
     after: _Flight | None
     cancellation: Cancellation = field(default_factory=Cancellation)
     is_carried: threading.Event = field(default_factory=threading.Event)
+
+    def await_former(self) -> None:
+        if self.after is not None:
+            self.after.is_carried.wait()
+            self.after = None  # or each would keep all before it
 
 
 class Shim:
@@ -112,6 +118,8 @@ class Shim:
                 problem = f"{shim_requests_open_max} requests are open, as many as may be. Wait for some of them."
             else:
                 flight = self._open[key] = _Flight(message, self._last_notice)
+                if message.method == INITIALIZE:  # what comes after it needs the session
+                    self._last_notice = flight
         if problem is None:
             _in_background(lambda: self._carry_request(flight, key))
         else:
@@ -128,7 +136,7 @@ class Shim:
 
     def _notice(self, message: ClientMessage) -> None:
         with self._lock:
-            self._last_notice = notice = _Flight(message, None)
+            self._last_notice = notice = _Flight(message, self._last_notice)
         self._notices.put(notice)
 
     def _drain(self) -> None:
@@ -147,9 +155,7 @@ class Shim:
 
     def _carry_request(self, flight: _Flight, key: _Key) -> None:
         try:
-            if flight.after is not None:
-                flight.after.is_carried.wait()
-                flight.after = None  # or each would keep all before it
+            flight.await_former()
             self._carrier.carry(flight.message, flight.cancellation)
         except Cancelled:
             pass
@@ -172,6 +178,7 @@ class Shim:
             notice = self._notices.get()
             message = notice.message
             try:
+                notice.await_former()
                 self._carrier.carry(message, notice.cancellation)
                 self._carried(message)
             except Cancelled:

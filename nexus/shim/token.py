@@ -33,7 +33,7 @@ class TokenSource(Protocol):
     """Used by any thread."""
 
     def current(self) -> str:
-        """The token to present now. Raises NoToken (for good) or NotYet."""
+        """The token to present now. Raises NoToken (for good), NotYet, or that nobody listens (agents_socket)."""
         ...
 
     def has_other_than(self, refused: str) -> bool:
@@ -108,7 +108,7 @@ def token_in(path: Path) -> str:
 
 
 def work_tree_around(path: Path) -> Path | None:
-    """The git work tree that the file (not a link to it) lies in. A folder that cannot be looked into is passed over."""
+    """The git work tree that the file lies in, by its real path. Folders that cannot be looked into are passed over."""
     for folder in Path(os.path.realpath(path)).parents:
         if os.path.lexists(folder / ".git"):
             return folder
