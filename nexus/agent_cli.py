@@ -328,9 +328,14 @@ def _budget_text(agent: Record) -> str:
     return f"{shown(budget.get('usedLifetime'))} of {shown(budget.get('lifetime'))} surfaces in all, {per_hour}"
 
 
+def _credential_name(credential: Record) -> str:
+    name = str(credential.get("name"))
+    return f"{name} (borrowed by a running client)" if credential.get("isLent") is True else name
+
+
 def _credential_lines(agent: Record) -> list[str]:
     rows = [
-        (one.get("name"), time_text(one.get("createdAt")), time_text(one.get("lastUsedAt")))
+        (_credential_name(one), time_text(one.get("createdAt")), time_text(one.get("lastUsedAt")))
         for one in records(agent, "credentials")
     ]
     return table(("name", "made", "last used"), rows) if rows else ["none: it cannot call"]

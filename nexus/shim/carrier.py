@@ -65,10 +65,11 @@ class Carrier:
     write: Callable[[bytes], None]
     starter: Starter | None = None
 
-    def carry(self, message: ClientMessage, cancellation: Cancellation) -> None:
-        """Until the message is answered or taken. Raises Refused or Cancelled."""
+    def carry(self, message: ClientMessage, cancellation: Cancellation, answered: Callable[[], None]) -> None:
+        """Until the message is answered or taken. Raises Refused or Cancelled. `answered` is called just before the
+        answer is written: from then on the client may use the id again."""
         patience = Patience()
-        attempt = _Attempt(self, message, cancellation)
+        attempt = _Attempt(self, message, cancellation, answered)
         while True:
             try:
                 if attempt.is_done():
@@ -135,6 +136,7 @@ class _Attempt:
     carrier: Carrier
     message: ClientMessage
     cancellation: Cancellation
+    answered: Callable[[], None]
     was_acknowledged: bool = False
     """A subscription that is opened again after a restart was acknowledged to the client before."""
 
@@ -146,7 +148,7 @@ class _Attempt:
         session = carrier.session.headers() if in_session else {}
         headers = {**_HTTP, **authorization, **session, **message.headers()}
         with carrier.socket.exchange("POST", message.body, headers, self.cancellation) as answer:
-            if answer.status == http.HTTPStatus.OK:
+            if answer.status == http.HTTPStatus.OK and message.kind is Kind.REQUEST:
                 self._pass_on(answer)
                 return True
             status, body = answer.status, answer.body()
@@ -157,7 +159,7 @@ class _Attempt:
             body = answer.body()
             if self.message.method == INITIALIZE:
                 self.carrier.session.began(self.message.body, answer.header(SESSION_HEADER), body)
-            self._write(body)
+            self._write(body, is_answer=True)
             return
         for event in answer.events():
             message = _parsed(event)
@@ -168,18 +170,20 @@ class _Attempt:
             is_answer = "method" not in message and message.get("id") == self.message.id
             if is_answer and self.message.method == INITIALIZE:
                 self.carrier.session.began(self.message.body, answer.header(SESSION_HEADER), event)
-            self._write(event)
+            self._write(event, is_answer=is_answer)
             if is_answer:
                 return
-        if self.message.kind is Kind.REQUEST:
-            raise Broken(was_sent=True)
+        raise Broken(was_sent=True)
 
-    def _write(self, text: bytes) -> None:
+    def _write(self, text: bytes, *, is_answer: bool) -> None:
+        try:
+            line = one_line(text)
+        except ValueError:
+            raise Broken(was_sent=True) from None
         if not self.cancellation.is_cancelled:
-            try:
-                self.carrier.write(one_line(text))
-            except ValueError:
-                raise Broken(was_sent=True) from None
+            if is_answer:
+                self.answered()
+            self.carrier.write(line)
 
     def _is_settled(self, status: int, body: bytes, token: str, session: str | None) -> bool:
         """What another status than 200 means: True when the client has its answer, False to try again."""
@@ -198,7 +202,7 @@ class _Attempt:
         message = _parsed(body)
         if "error" in message:
             # A gateway that did not read as far as the id answers null; the client waits for its own.
-            self._write(json.dumps({**message, "id": self.message.id}).encode())
+            self._write(json.dumps({**message, "id": self.message.id}).encode(), is_answer=True)
             return True
         if status == http.HTTPStatus.SERVICE_UNAVAILABLE:
             raise Broken(was_sent=False)

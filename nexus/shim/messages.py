@@ -110,7 +110,7 @@ def parse(line: bytes, new_key: Callable[[], str]) -> ClientMessage | Malformed:
     identifier = message.get("id")
     has_id = isinstance(identifier, str | int) and not isinstance(identifier, bool)
     method = message.get("method")
-    if "method" not in message and has_id:
+    if "method" not in message and has_id and ("result" in message or "error" in message):
         return ClientMessage(line, Kind.ANSWER, identifier, "", None, None, None, is_repeatable=False)
     if not isinstance(method, str) or ("id" in message and not has_id):
         text = "A message needs a method and, as a request, an id that is text or a whole number."

@@ -2,7 +2,7 @@
 
 Threads: one reads the client's lines; each open request has one; one carries notifications, in the order in which they
 came, and a message leaves only after the notifications and the `initialize` before it; the main thread waits for the
-end. `_lock` guards `_open` and `_last_notice`. Nothing is written after the end, and no thread outlives it.
+end. `_lock` guards `_open`, `_requests` and `_last_notice`. Nothing is written after the end.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _Key: TypeAlias = tuple[type, RequestId]
 """The ids 7 and "7" are two."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Flight:
     """A message on its way. `after` is the one that must have been carried before it."""
 
@@ -66,6 +66,9 @@ class Shim:
         self._tell = tell
         self._lock = threading.Lock()
         self._open: dict[_Key, _Flight] = {}
+        """Requests without an answer, by their ids."""
+        self._requests: set[_Flight] = set()
+        """Those whose threads have not ended."""
         self._notices: queue.SimpleQueue[_Flight] = queue.SimpleQueue()
         self._last_notice: _Flight | None = None
         self._following: Cancellation | None = None
@@ -80,7 +83,7 @@ class Shim:
         exit_code = self._endings.get()
         self._write.close()
         with self._lock:
-            left = [flight.cancellation for flight in self._open.values()]
+            left = [flight.cancellation for flight in self._requests]
         for cancellation in [*left, *([self._following] if self._following else [])]:
             cancellation.cancel()
         self._end_session()
@@ -114,10 +117,11 @@ class Shim:
             problem = None
             if key in self._open:
                 problem = "A request with that id is still open."
-            elif len(self._open) >= shim_requests_open_max:
+            elif len(self._requests) >= shim_requests_open_max:
                 problem = f"{shim_requests_open_max} requests are open, as many as may be. Wait for some of them."
             else:
                 flight = self._open[key] = _Flight(message, self._last_notice)
+                self._requests.add(flight)
                 if message.method == INITIALIZE:  # what comes after it needs the session
                     self._last_notice = flight
         if problem is None:
@@ -143,7 +147,7 @@ class Shim:
         """What is open may still be answered, but for what is answered only at its end."""
         until = time.monotonic() + shim_drain_ms_max / 1_000
         with self._lock:
-            left = list(self._open.values())
+            left = list(self._requests)
             notice = self._last_notice
         for flight in [*([notice] if notice else []), *left]:
             if flight.message.method == LISTEN:
@@ -156,11 +160,12 @@ class Shim:
     def _carry_request(self, flight: _Flight, key: _Key) -> None:
         try:
             flight.await_former()
-            self._carrier.carry(flight.message, flight.cancellation)
+            self._carrier.carry(flight.message, flight.cancellation, lambda: self._answered(key, flight))
         except Cancelled:
             pass
         except Refused as refused:
             if not flight.cancellation.is_cancelled:
+                self._answered(key, flight)
                 self._write(error_line(flight.message.id, INTERNAL_ERROR, str(refused), refused.data))
             if refused.is_final:
                 flight.cancellation.cancel()
@@ -169,9 +174,15 @@ class Shim:
             self._write(error_line(flight.message.id, INTERNAL_ERROR, "The stdio shim of NEXUS failed."))
             self._defect(defect)
         finally:
+            self._answered(key, flight)
             with self._lock:
-                self._open.pop(key, None)
+                self._requests.discard(flight)
             flight.is_carried.set()
+
+    def _answered(self, key: _Key, flight: _Flight) -> None:
+        with self._lock:
+            if self._open.get(key) is flight:
+                del self._open[key]
 
     def _carry_notices(self) -> None:
         while True:
@@ -179,7 +190,7 @@ class Shim:
             message = notice.message
             try:
                 notice.await_former()
-                self._carrier.carry(message, notice.cancellation)
+                self._carrier.carry(message, notice.cancellation, lambda: None)
                 self._carried(message)
             except Cancelled:
                 pass
