@@ -105,7 +105,7 @@ class Answer:
         return whole
 
     def events(self) -> Iterator[bytes]:
-        """The data of each server-sent event as it comes."""
+        """The data of each server-sent event as it comes, until the stream or its connection ends."""
         data: list[bytes] = []
         size = 0
         while line := self._response.readline(shim_answer_bytes_max + 1):

@@ -76,64 +76,68 @@ class ScriptedMcp:
         return [seen for seen in self.seen if seen.method == method]
 
 
+class _Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, served: ScriptedMcp) -> None:
+        self.served = served
+        super().__init__(str(served.path), _Handler)
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+    def _serve(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        seen = Seen(self.command, headers, json.loads(raw) if raw else {}, raw)
+        self.server.served.seen.append(seen)
+        try:
+            self._answer(self.server.served.script(seen))
+        except ConnectionError:
+            self.close_connection = True
+
+    do_POST = do_GET = do_DELETE = _serve
+
+    def _answer(self, reply: Reply) -> None:
+        if reply.events is not None:
+            self._stream(reply)
+        elif reply.breaks:
+            self.close_connection = True
+        else:
+            body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+            body = b"" if reply.body is None else body
+            self.send_response(reply.status)
+            for name, value in {"Content-Type": "application/json", **reply.headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    def _stream(self, reply: Reply) -> None:
+        self.send_response(reply.status)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for event in reply.events or ():
+            text = b"event: message\r\ndata: " + json.dumps(event).encode() + b"\r\n\r\n" if event else b": \r\n\r\n"
+            self.wfile.write(f"{len(text):x}\r\n".encode() + text + b"\r\n")
+        if reply.breaks:
+            self.close_connection = True
+        else:
+            self.wfile.write(b"0\r\n\r\n")
+
+
 @contextmanager
 def scripted_mcp(script: Script, path: Path | None = None) -> Iterator[ScriptedMcp]:
     folder = Path(tempfile.mkdtemp(prefix="nexus-test-"))
     served = ScriptedMcp(path or folder / "mcp.sock", script)
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-        def _serve(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            seen = Seen(self.command, headers, json.loads(raw) if raw else {}, raw)
-            served.seen.append(seen)
-            try:
-                self._answer(served.script(seen))
-            except ConnectionError:
-                self.close_connection = True
-
-        do_POST = do_GET = do_DELETE = _serve
-
-        def _answer(self, reply: Reply) -> None:
-            if reply.events is not None:
-                self._stream(reply)
-            elif reply.breaks:
-                self.close_connection = True
-            else:
-                body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
-                body = b"" if reply.body is None else body
-                self.send_response(reply.status)
-                for name, value in {"Content-Type": "application/json", **reply.headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        def _stream(self, reply: Reply) -> None:
-            self.send_response(reply.status)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            for event in reply.events or ():
-                text = (
-                    b"event: message\r\ndata: " + json.dumps(event).encode() + b"\r\n\r\n" if event else b": \r\n\r\n"
-                )
-                self.wfile.write(f"{len(text):x}\r\n".encode() + text + b"\r\n")
-            if reply.breaks:
-                self.close_connection = True
-            else:
-                self.wfile.write(b"0\r\n\r\n")
-
-    class Server(socketserver.ThreadingUnixStreamServer):
-        daemon_threads = True
-        request_queue_size = 64
-
-    with Server(str(served.path), Handler) as server:
+    with _Server(served) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
