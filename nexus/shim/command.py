@@ -8,6 +8,7 @@ import pwd
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,8 @@ from nexus.shim.token import TOKEN, TOKEN_FILE, NoToken, TokenSource, token_sour
 # As nexus/exit_codes.py has them.
 _REFUSED: Final = 1
 _USAGE: Final = 2
+
+_HELP_COLUMNS: Final = 100
 
 DESCRIPTION: Final = (
     "Serve MCP over standard input and output: carries each message to the NEXUS that runs. The token comes from "
@@ -91,7 +94,11 @@ def _tokens(given: argparse.Namespace, place: Place, environment: Mapping[str, s
 
 def _parser() -> argparse.ArgumentParser:
     # Without abbreviations: `--token nx_...` must not be taken for the beginning of `--token-file`.
-    parser = argparse.ArgumentParser("nexus mcp", description=DESCRIPTION, allow_abbrev=False)
+    # With a width, or argparse would import all that shutil needs just to ask for it.
+    formatter = partial(argparse.HelpFormatter, width=_HELP_COLUMNS)
+    parser = argparse.ArgumentParser(
+        "nexus mcp", description=DESCRIPTION, allow_abbrev=False, formatter_class=formatter
+    )
     parser.add_argument("--token-file", metavar="FILE", help="a file, mode 0600, that holds the token")
     parser.add_argument("--socket", metavar="PATH", help="the agents' socket; default: run/mcp.sock of the home")
     parser.add_argument("--agent", metavar="NAME", help="borrow a credential of this agent as long as this runs")
