@@ -104,7 +104,7 @@ def content(result: Any) -> dict[str, Any]:
 def test_the_official_client_lists_calls_and_reads_with_nothing_but_a_socket_and_a_token(
     by_file: list[str], mode: str
 ) -> None:
-    """common 1.9, decision 0012; security 1: the shim works with the home unreadable"""
+    """common 1.9, decision 0012: also with the home unreadable (contract/security.md, section 1)"""
 
     async def through() -> None:
         async with client_of(by_file, mode) as client:
@@ -120,7 +120,7 @@ def test_the_official_client_lists_calls_and_reads_with_nothing_but_a_socket_and
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_another_user_who_was_given_a_socket_and_a_token_is_served(running: Running, by_file: list[str]) -> None:
-    """security 1: the real border is another user"""
+    """contract/security.md, section 1: the real border is another user."""
     _, socket, _, original = by_file
     with tempfile.TemporaryDirectory(prefix="nx-") as folder:
         Path(folder).chmod(0o755)
