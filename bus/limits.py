@@ -165,6 +165,24 @@ saga_retry_ms_max: Final = 600_000
 destroyed_at_once_max: Final = 16  # canvases of a workspace that are told to go and have not answered
 deletion_deadline_ms: Final = 120_000  # of a workspace with all that is in it
 
+# The stdio shim (nexus/shim) and the credentials it is lent.
+shim_requests_open_max: Final = 128  # of one client at once; each is a thread
+shim_answer_bytes_max: Final = 32 * 1024 * 1024  # one message of the gateway
+shim_token_file_bytes_max: Final = 4_096
+shim_connections_kept_max: Final = 8
+shim_connect_ms_max: Final = 5_000
+shim_retry_ms_max: Final = 30_000  # after a connection broke: how long a request waits for NEXUS to be back
+shim_absent_ms_max: Final = 1_500  # the same where NEXUS has never answered: it does not run
+shim_start_ms_max: Final = 60_000  # the same while `--start` starts it
+shim_repeats_max: Final = 5  # of one request that was sent; one that ends the gateway each time is not sent for ever
+shim_back_off_ms_first: Final = 20
+shim_back_off_ms_max: Final = 500
+shim_stream_back_off_ms_max: Final = 5_000  # of the stream that nobody waits for
+shim_drain_ms_max: Final = 2_000  # open requests may still be answered after the client's last word
+leases_per_agent_max: Final = 20
+lease_grace_ms: Final = 15_000  # after a gateway's start: whoever was lent a credential by the former one asks again
+lease_retry_ms: Final = 1_000
+
 # Authority (common 5, work-plan-tool).
 surface_rate_ms: Final = 3_600_000  # work-plan-tool, creation budget: 10 an hour
 approvals_pending_max: Final = 20  # common 5.1
@@ -310,4 +328,7 @@ assert follow_wait_ms <= inspection_wait_ms_max
 assert max(page_items_max, events_per_page, events_shown_max) <= inspected_items_max
 assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
 assert host_answer_ms_max < call_deadline_ms_default
+assert leases_per_agent_max < credentials_per_agent_max
+assert shim_stream_back_off_ms_max < lease_grace_ms
+assert shim_absent_ms_max < shim_drain_ms_max < shim_retry_ms_max < shim_start_ms_max
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms

@@ -11,6 +11,7 @@ from nexus import (
     connect_cli,
     keep_cli,
     lifecycle_cli,
+    mcp_cli,
     person_cli,
     plan_cli,
     service_cli,
@@ -31,6 +32,7 @@ def build_app() -> typer.Typer:
     keep_cli.register(app)
     connect_cli.register(app)
     service_cli.register(app)
+    mcp_cli.register(app)
     return app
 
 

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from actors.agent import access, approval_state, authority, deciding, identity, plan_rules, settling, stored
+from actors.agent import (
+    access,
+    approval_state,
+    authority,
+    deciding,
+    identity,
+    lending,
+    plan_rules,
+    settling,
+    stored,
+)
 from actors.agent.state import AgentState, apply, problems
 from actors.decision import RowEffect, Rules, Verb
 
@@ -41,6 +51,7 @@ _TABLE: Final = (
     | authority.VERBS
     | deciding.VERBS
     | identity.VERBS
+    | lending.VERBS
     | plan_rules.VERBS
     | settling.VERBS
     | stored.VERBS

@@ -182,6 +182,7 @@ def _credentials(state: AgentState) -> list[Value]:
             "createdAt": rfc3339(credential.createdAt),
             "lastUsedAt": None if credential.usedAt is None else rfc3339(credential.usedAt),
             "families": None if credential.families is None else [*credential.families],
+            **({} if credential.lentBy is None else {"isLent": True}),
         }
         for name, credential in sorted(state.credentials.items())
     ]

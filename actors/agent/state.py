@@ -99,6 +99,8 @@ class Credential(Model):
     """When it was last used, to the minute."""
     families: list[str] | None = None
     """The families that it is narrowed to; None: it is served every one (common 1.3)."""
+    lentBy: str | None = None
+    """Of one that is lent for as long as a connection lasts: the incarnation of the gateway that holds it."""
 
 
 class Claim(Model):

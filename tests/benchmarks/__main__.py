@@ -6,13 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.benchmarks import append_log, bus_calls, first_slice, passive_owners
+from tests.benchmarks import append_log, bus_calls, first_slice, passive_owners, shim
 
 BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "slice": first_slice.main,
     "bus": bus_calls.main,
     "owners": passive_owners.main,
     "log": append_log.main,
+    "shim": shim.main,
 }
 
 
