@@ -7,7 +7,7 @@ tool that an agent gave up comes back only by the person.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -246,20 +246,17 @@ def credential_revoke(state: AgentState, body: CredentialRevoke, context: Contex
     head = state.living()
     if head is None or body.name not in state.credentials:
         return Decision(NOT_FOUND)
-    effects = credential_revoke_effects(state, head, [body.name], context)
+    effects = credential_revoke_effects(state, head, body.name, context)
     return Decision({"agentId": context.address.id, "name": head.name, "credential": body.name}, effects)
 
 
-def credential_revoke_effects(
-    state: AgentState, head: Head, names: Sequence[str], context: Context
-) -> tuple[Effect, ...]:
-    """What ends with these credentials of the agent's."""
-    agent_id = context.address.id
+def credential_revoke_effects(state: AgentState, head: Head, name: str, context: Context) -> tuple[Effect, ...]:
+    """What ends with one credential of the agent's."""
     return (
-        *(Delete(credential_row(name)) for name in names),
-        *(effect for name in names for effect in _voided(state, _asked_by(name), context)),
-        *head.narrowed(agent_id),
-        *(Event("agent.credential_revoked", {"agentId": agent_id, "credential": name}) for name in names),
+        Delete(credential_row(name)),
+        *_voided(state, _asked_by(name), context),
+        *head.narrowed(context.address.id),
+        Event("agent.credential_revoked", {"agentId": context.address.id, "credential": name}),
     )
 
 

@@ -75,18 +75,19 @@ def lease_end(state: AgentState, body: LeaseEnd, context: Context) -> Decision:
     head, known = state.living(), state.credentials.get(body.name)
     if head is None or known is None or known.lentBy != body.gateway:
         return Decision({"agentId": context.address.id, "revoked": 0})
-    effects = credential_revoke_effects(state, head, [body.name], context)
+    effects = credential_revoke_effects(state, head, body.name, context)
     return Decision({"agentId": context.address.id, "revoked": 1}, effects)
 
 
 def leases_end(state: AgentState, body: LeasesEnd, context: Context) -> Decision:
-    """Those of former gateways are revoked; whoever still held one has been lent it again by now, or is gone."""
+    """Of what former gateways lent one is revoked, and `left` says how many there are yet: two may have asked for cards
+    of one plan. Whoever still held one has been lent it again by now, or is gone."""
     head = state.living()
     stale = [name for name, one in sorted(state.credentials.items()) if one.lentBy not in (None, body.gateway)]
     if head is None or not stale:
-        return Decision({"agentId": context.address.id, "revoked": 0})
-    effects = credential_revoke_effects(state, head, stale, context)
-    return Decision({"agentId": context.address.id, "revoked": len(stale)}, effects)
+        return Decision({"agentId": context.address.id, "revoked": 0, "left": 0})
+    effects = credential_revoke_effects(state, head, stale[0], context)
+    return Decision({"agentId": context.address.id, "revoked": 1, "left": len(stale) - 1}, effects)
 
 
 _PERSON: Final = frozenset({PrincipalKind.PERSON})

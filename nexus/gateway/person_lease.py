@@ -87,7 +87,9 @@ async def end_former_leases(owners: Owners) -> None:
         except VerbRefused:
             await asyncio.sleep(lease_retry_ms / 1_000)
     for one in directory.agents:  # one by one: nobody waits, and others do
-        await _end(owners, address.agent(text(one, "agentId")), {"gateway": owners.gateway}, "leases_end")
+        to = address.agent(text(one, "agentId"))
+        while (await _end(owners, to, {"gateway": owners.gateway}, "leases_end")).get("left", 0) != 0:
+            pass
 
 
 async def _lent(owners: Owners, to: Address, body: Record) -> None:
@@ -105,15 +107,14 @@ async def _lent(owners: Owners, to: Address, body: Record) -> None:
         await asyncio.sleep(lease_retry_ms / 1_000)
 
 
-async def _end(owners: Owners, to: Address, body: Record, verb: str = "lease_end") -> None:
-    """Until it is done, or there is no such agent any more."""
+async def _end(owners: Owners, to: Address, body: Record, verb: str = "lease_end") -> Record:
+    """The answer. Until it is done, or there is no such agent any more."""
     while True:
         try:
-            await owners.ask(to, verb, body)
-            return
+            return await owners.ask(to, verb, body)
         except VerbRefused as refused:
             if refused.error.get("code") == Code.NOT_FOUND.value:
-                return
+                return {}
         await asyncio.sleep(lease_retry_ms / 1_000)
 
 

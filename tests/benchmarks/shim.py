@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -88,6 +87,6 @@ def p50_ms(call: Any) -> float:
 def memory(pid: int) -> str:
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
-        return f"{resident_kib(os.getpid())} KiB"
+        return "its memory is told on Linux alone"
     resident = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
     return f"resident {resident / 1024:.1f} MiB, its own share {resident_kib(pid) / 1024:.1f} MiB"
