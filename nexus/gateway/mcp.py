@@ -90,6 +90,7 @@ class McpServer:
             on_list_resource_templates=self._list_resource_templates,
             on_read_resource=self._read_resource,
             on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
         )
         self.server.middleware[:] = [self._around_each_method]  # in place of the SDK's OpenTelemetry
 
@@ -149,6 +150,9 @@ class McpServer:
         """There are none, and clients and judges that ask want that as an answer rather than as an error."""
         _refuse_cursor(params)
         return types.ListPromptsResult(prompts=[])
+
+    async def _get_prompt(self, context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        raise MCPError(types.INVALID_PARAMS, "There is no prompt of that name; this server has none.")
 
     async def _read_resource(
         self, context: _Context, params: types.ReadResourceRequestParams
