@@ -17,7 +17,7 @@ check: $(VENV)/.installed-dev  ## format, lint, types, imports, fast tests
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
-	@$(BIN)/python -m pytest --ignore tests/benchmarks -m "not processes and not simulation"
+	@$(BIN)/python -m pytest --ignore tests/benchmarks -m "not processes and not simulation and not fuzz"
 
 test: $(VENV)/.installed-dev  ## every test, real processes too
 	@$(BIN)/python -m tests.interop.node_judges

@@ -38,6 +38,7 @@ from nexus.gateway import strict_json
 from nexus.gateway.call import Journey, refused
 from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal
+from nexus.gateway.ended_sessions import EndedSessions
 from nexus.gateway.identity import Credential, Identity, authenticate, parse_authorization
 from nexus.gateway.mcp import VISIT_KEY, WAITING_KEY, McpServer, Visit
 from nexus.gateway.sessions import SessionShares
@@ -81,7 +82,7 @@ class Gateway:
             server, json_response=False, max_request_body_size=request_body_bytes_max
         )
         self.uses = AgentShares()
-        endpoint = McpEndpoint(caller, clock, self._legacy.asgi_app, self._modern.asgi_app, self.uses)
+        endpoint = McpEndpoint(caller, clock, EndedSessions(self._legacy.asgi_app), self._modern.asgi_app, self.uses)
         self.asgi_app = Starlette(
             routes=[Route(_PATH, endpoint)],
             middleware=[Middleware(ListenerGuard, port=port)],
