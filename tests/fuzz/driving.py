@@ -152,13 +152,20 @@ class _Exchange:
         self._left = list(request.chunks)
         self._is_whole = False
         self._goes_away = asyncio.Event()
+        self._has_begun = asyncio.Event()
         self._status: int | None = None
         self._headers: tuple[tuple[bytes, bytes], ...] = ()
         self._body: list[bytes] = []
 
     async def run(self) -> Answer:
         task = asyncio.ensure_future(self._app(self._scope, self._receive, self._send))
-        await asyncio.wait((task,), timeout=_ANSWER_SECONDS_MAX if not self._may_stay_open else _STREAM_SECONDS)
+        if self._may_stay_open:
+            begun = asyncio.ensure_future(self._has_begun.wait())
+            await asyncio.wait((task, begun), timeout=_ANSWER_SECONDS_MAX, return_when=asyncio.FIRST_COMPLETED)
+            begun.cancel()
+            await asyncio.wait((task,), timeout=_STREAM_SECONDS)
+        else:
+            await asyncio.wait((task,), timeout=_ANSWER_SECONDS_MAX)
         self._goes_away.set()
         if not task.done():
             await asyncio.wait((task,), timeout=_ANSWER_SECONDS_MAX)
@@ -189,6 +196,7 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self._status = message["status"]
             self._headers = tuple(message.get("headers", ()))
+            self._has_begun.set()
         else:
             self._body.append(message.get("body", b""))
 
