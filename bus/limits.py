@@ -149,6 +149,7 @@ reason_characters_max: Final = 200  # canvas 2
 page_items_default: Final = 50
 page_items_max: Final = 200
 agents_per_workspace_max: Final = 200
+removed_agents_kept_max: Final = 200  # that the person can still look at and undo
 workspaces_max: Final = 200
 canvases_per_workspace_max: Final = 1_000
 path_characters_max: Final = 4_096
@@ -169,7 +170,9 @@ approvals_forgotten_a_call_max: Final = 8
 approval_arguments_bytes_max: Final = 256 * 1024  # a card shows them whole
 note_characters_max: Final = 2_000
 credentials_per_agent_max: Final = 50
-credential_use_noted_ms: Final = 3_600_000
+plan_word_characters_max: Final = 60  # of an outcome or a code that a step keeps
+surfaces_lifetime_max: Final = 1_000_000  # that the person can allow one agent
+credential_use_noted_ms: Final = 60_000
 withheld_tools_max: Final = 200
 
 # Canvas (canvas.md).
