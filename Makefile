@@ -17,26 +17,31 @@ check: $(VENV)/.installed-dev  ## format, lint, types, imports, fast tests
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
-	@$(BIN)/python -m pytest --ignore tests/benchmarks -m "not processes and not simulation"
+	@$(BIN)/python -m pytest --ignore tests/benchmarks -m "not processes and not simulation and not fuzz"
 
 test: $(VENV)/.installed-dev  ## every test, real processes too
+	@$(BIN)/python -m tests.interop.node_judges
 	@$(BIN)/python -m pytest --ignore tests/benchmarks
 
 SEEDS ?= 2000
 FIRST ?= 1000
-soak: $(VENV)/.installed-dev  ## SEEDS more seeds of the simulation, from FIRST; stops at the first that breaks
+REQUESTS ?= 100000
+FUZZ_SEED ?= 1
+soak: $(VENV)/.installed-dev  ## SEEDS seeds of the simulation from FIRST, then REQUESTS mutated requests; stops at a break
 	@$(BIN)/python -m tests.simulation $(FIRST) --count $(SEEDS)
+	@$(BIN)/python -m tests.fuzz $(FUZZ_SEED) --count $(REQUESTS)
 
 bench: $(VENV)/.installed-bench  ## the benchmarks; prints their figures. ONLY=bus takes one
 	@$(BIN)/python -m tests.benchmarks $(ONLY)
 
-lock:  ## pin every dependency anew
+lock: $(VENV)/.installed-dev  ## pin every dependency anew
 	@set -e; tool=$$(mktemp -d); trap 'rm -rf "$$tool"' EXIT; \
 	$(PYTHON) -m venv "$$tool"; \
 	"$$tool/bin/python" -m pip --disable-pip-version-check --quiet install uv; \
 	"$$tool/bin/uv" pip compile --quiet --universal --upgrade --python-version 3.11 --all-extras --no-annotate \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 		--output-file requirements.lock pyproject.toml
+	@$(BIN)/python -m tests.interop.node_judges lock
 
 # One stamp a set of extras, so that nothing is installed twice; a change of the inputs installs anew.
 $(VENV)/.installed: $(INPUTS) | $(BIN)/python

@@ -138,7 +138,7 @@ def print_token(answer: Record, as_json: bool, sentence: str) -> None:
 def credential_lines(agent: Record) -> list[str]:
     rows = [
         (
-            f"{one.get('name')} (borrowed by a running client)" if one.get("isLent") is True else one.get("name"),
+            f"{one['name']!s} (borrowed by a running client)" if one.get("isLent") is True else one.get("name"),
             time_text(one.get("createdAt")),
             time_text(one.get("lastUsedAt")),
             _families_text(one.get("families")),

@@ -27,16 +27,19 @@ from nexus.gateway.person_port import PersonPort
 from nexus.lineage import lineage_of
 from nexus.logs import configure_logs
 from nexus.notices import DesktopNotices, are_wanted, notifier_command
+from tools.base import Tool
 from tools.catalogue import TOOLS
 
 
-def run_gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: Ended) -> None:
-    """Be the gateway of `home` on sockets that listen already, until told to end."""
+def run_gateway(
+    home: Home, sockets: GatewaySockets, ready: Ready, ended: Ended, tools: tuple[Tool, ...] = TOOLS
+) -> None:
+    """Be the gateway of `home` on sockets that listen already, until told to end. Tests bring `tools` of their own."""
     configure_logs()
-    uvloop.run(_gateway(home, sockets, ready, ended))
+    uvloop.run(_gateway(home, sockets, ready, ended, tools))
 
 
-async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: Ended) -> None:
+async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: Ended, tools: tuple[Tool, ...]) -> None:
     loop = asyncio.get_running_loop()
     stop = told_to_end(loop, ended)
     clock = SystemClock()
@@ -52,7 +55,7 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     # A restored home is another history: cursors into the former one are not taken for places in this one.
     seal_key = derived_key(home.key(), f"cursors of incarnation {home.settings.incarnation}")
     notices = DesktopNotices(notifier_command(os.environ), partial(are_wanted, person, clock))
-    gateway = Gateway(agents, clock, TOOLS, sockets.port, seal_key=seal_key, card_appeared=notices.card_appeared)
+    gateway = Gateway(agents, clock, tools, sockets.port, seal_key=seal_key, card_appeared=notices.card_appeared)
     # The supervisor starts whatever runs for agents; the person's own programs are never its children.
     lineage = partial(lineage_of, roots=frozenset({os.getppid()}))
     port = PersonPort(person, clock, home.settings.shards, gateway=incarnation, lineage=lineage)

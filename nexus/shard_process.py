@@ -46,18 +46,20 @@ _OF_THE_MACHINE: Final = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE
 """What can keep a sound store from being opened."""
 
 
-def run_shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
-    """Be shard host `shard` of `home` until told to end."""
+def run_shard_host(
+    home: Home, shard: int, ready: Ready, ended: Ended, rules: Mapping[str, Rules[Any]] | None = None
+) -> None:
+    """Be shard host `shard` of `home` until told to end. Tests bring `rules` of their own; None: the product's."""
     configure_logs()
     let_threads_alternate()
     leave_old_objects_alone()
-    uvloop.run(_shard_host(home, shard, ready, ended))
+    uvloop.run(_shard_host(home, shard, ready, ended, roster() if rules is None else rules))
 
 
-async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
+async def _shard_host(home: Home, shard: int, ready: Ready, ended: Ended, rules: Mapping[str, Rules[Any]]) -> None:
     sockets = [home.shard_socket(number) for number in range(home.settings.shards)]
     ground = Ground(Place(shard, len(sockets)), home.shard_folder(shard), sockets, home.key(), home.backups)
-    await serve_shard(ground, roster(), ready, ended)
+    await serve_shard(ground, rules, ready, ended)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from nexus.gateway import approvals_page, resources, strict_json
 from nexus.gateway.call import Journey, refused
 from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal
+from nexus.gateway.ended_sessions import EndedSessions
 from nexus.gateway.identity import Credential, Identity, authenticate, parse_authorization
 from nexus.gateway.input_requests import InputRequests
 from nexus.gateway.listeners import Listeners
@@ -89,7 +90,8 @@ class Gateway:
             server, json_response=False, max_request_body_size=request_body_bytes_max
         )
         self.uses = AgentShares()
-        endpoint = McpEndpoint(caller, clock, self._legacy.asgi_app, self._modern.asgi_app, self.uses, streams)
+        legacy = EndedSessions(self._legacy.asgi_app)
+        endpoint = McpEndpoint(caller, clock, legacy, self._modern.asgi_app, self.uses, streams)
         self.asgi_app = Starlette(
             routes=[Route(_PATH, endpoint), Route(approvals_page.PATH, approvals_page.ApprovalsPage())],
             middleware=[Middleware(ListenerGuard, port=port)],

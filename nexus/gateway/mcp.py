@@ -99,6 +99,7 @@ class McpServer:
             on_subscribe_resource=self._subscribe if streams.serves_mailbox else None,
             on_unsubscribe_resource=self._unsubscribe if streams.serves_mailbox else None,
             on_subscriptions_listen=self._listen,
+            on_get_prompt=self._get_prompt,
         )
         self.server.middleware[:] = [self._around_each_method]  # in place of the SDK's OpenTelemetry
 
@@ -182,6 +183,9 @@ class McpServer:
         """There are none, and clients and judges that ask want that as an answer rather than as an error."""
         _refuse_cursor(params)
         return types.ListPromptsResult(prompts=[])
+
+    async def _get_prompt(self, context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        raise MCPError(types.INVALID_PARAMS, "There is no prompt of that name; this server has none.")
 
     async def _read_resource(
         self, context: _Context, params: types.ReadResourceRequestParams

@@ -41,7 +41,7 @@ _META: Final = {
     "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-_NAMED_BY: Final[Mapping[str, str]] = {"tools/call": "name", "resources/read": "uri"}
+_NAMED_BY: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 class Element(Model):
