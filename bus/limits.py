@@ -67,6 +67,9 @@ http_head_seconds_max: Final = 10
 http_body_seconds_max: Final = 30
 http_write_seconds_max: Final = 30  # that a client may leave an answer unread
 http_connections_max: Final = 2_000  # a listener
+client_watch_after_ms: Final = 50  # a call that takes longer is given up when its client has gone
+envelope_fits_bytes_max: Final = 2_048  # of what clients say of themselves, larger ones are judged by the SDK each time
+envelope_fits_kept_max: Final = 256
 other_descriptors_max: Final = 256  # that the gateway may have open beside connections
 keep_alive_seconds: Final = 75
 requests_stop_grace_seconds: Final = 2
@@ -170,6 +173,8 @@ approval_arguments_bytes_max: Final = 256 * 1024  # a card shows them whole
 note_characters_max: Final = 2_000
 credentials_per_agent_max: Final = 50
 credential_use_noted_ms: Final = 3_600_000
+credential_recent_ms: Final = 5_000  # that a gateway takes a confirmed token for one whose calls it may count
+credentials_recent_max: Final = 4_096  # of a gateway
 withheld_tools_max: Final = 200
 
 # Canvas (canvas.md).
@@ -285,6 +290,7 @@ assert outbox_rows_a_read <= outbox_window_parcels
 assert activity_owners_told < activity_owners_counted_max
 assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
 assert store_check_ms_max < takeover_wait_ms
+assert credential_recent_ms <= stamp_valid_ms  # so what is counted by an older confirmation is not admitted by one
 assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
 assert page_items_default <= page_items_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max

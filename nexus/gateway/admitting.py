@@ -92,14 +92,18 @@ class Admissions:
                     body["look"] = look
         return Admission(True, request.identity.waiting, refusal=_UNSETTLED.to_record())
 
-    async def note_unknown(self, request: ToolRequest) -> None:
-        """The agent owner is told, so that such calls count as the caller's too; its answer changes nothing."""
+    async def note_unknown(self, request: ToolRequest) -> Admission:
+        """The agent owner is told, so that such calls count as the caller's too, and so that its token is judged first.
+        Raises DeadlinePassed."""
         body: Record = {
             "tokenHash": request.identity.credential.token_hash,
             "tool": request.name,
             "arguments": "unknown_tool",
         }
-        await self._ask(request, body, remaining_ms(request, None, self._clock))
+        reply = await self._ask(request, body, remaining_ms(request, None, self._clock))
+        if reply.ok is None:  # a trouble of the owner's own: of the token nothing is known
+            raise DeadlinePassed(was_sent=False)
+        return _admission(reply.ok, None)
 
     def _body(self, request: ToolRequest, tool: Tool, arguments: Arguments | Refusal, call_id: str) -> Record:
         body: Record = {

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import mcp_types as types
+import orjson
+from mcp_types import methods
+from mcp_types.version import LATEST_MODERN_VERSION
 
 from bus.value import Record
+from nexus.gateway.strict_json import RequestId
+from nexus.gateway.tool_request import WAITING_KEY
 from tools.base import Kind, Tool
 from tools.schema import input_schema, output_schema
 
@@ -48,3 +53,20 @@ def listed_tool(tool: Tool) -> types.Tool:
         ),
         meta={RECORD_KEY: capability_record(tool)},
     )
+
+
+class Listing:
+    """tools/list of one catalogue, as the SDK is given it and as bytes."""
+
+    def __init__(self, tools: tuple[Tool, ...]) -> None:
+        self.tools = [listed_tool(tool) for tool in tools]
+        whole = types.ListToolsResult(tools=self.tools, ttl_ms=0, cache_scope="private")
+        dumped = whole.model_dump(mode="json", by_alias=True, exclude_none=True)
+        result = methods.serialize_server_result("tools/list", LATEST_MODERN_VERSION, dumped)  # in the era's own form
+        self._open_result = orjson.dumps(result).removesuffix(b"}") + b',"_meta":'
+
+    def message(self, identifier: RequestId, waiting: int, meta: Mapping[str, Any]) -> bytes:
+        """The message that answers a tools/list. `meta` stands in its `_meta` beside the count of what waits."""
+        told = orjson.dumps({WAITING_KEY: waiting, **meta})
+        identified = orjson.dumps(identifier)
+        return b"".join((b'{"jsonrpc":"2.0","id":', identified, b',"result":', self._open_result, told, b"}}"))

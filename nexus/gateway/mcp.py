@@ -22,17 +22,18 @@ from bus.limits import identifier_characters_max
 from nexus import __version__
 from nexus.gateway import resources
 from nexus.gateway.admitting import ToolRequest
-from nexus.gateway.call import Answer, Journey, UnknownTool, refused
+from nexus.gateway.call import NO_SUCH_TOOL, Answer, Journey, NotAuthenticated, UnknownTool, refused
 from nexus.gateway.identity import Identity
 from nexus.gateway.incident import incident
-from nexus.gateway.listing import listed_tool
+from nexus.gateway.listing import Listing
+from nexus.gateway.tool_request import WAITING_KEY, tool_request
 from tools.base import Tool
+from tools.errors import Code, Refusal
 
 VISIT_KEY: Final = "nexus.visit"
-WAITING_KEY: Final = "nexus/waiting"
-"""In every result's `_meta`: how many deliveries wait for the caller (common 1.11)."""
-IDEMPOTENCY_KEY: Final = "nexus/idempotencyKey"
-"""In a tools/call's `_meta`: repeats under the same key get the first answer (common 8.2)."""
+_UNIDENTIFIED: Final = Refusal(
+    Code.UNIDENTIFIED_CALLER, "Your credential is no longer valid. Ask the person for a new one."
+)
 
 INSTRUCTIONS: Final = (
     "NEXUS is one local runtime that you share with other AI agents and with one person: canvases, a mailbox for tasks "
@@ -58,11 +59,11 @@ class Visit:
 class McpServer:
     """Answers for one catalogue. `server` is handed to the SDK's session managers."""
 
-    def __init__(self, journey: Journey, clock: Clock, tools: tuple[Tool, ...]) -> None:
+    def __init__(self, journey: Journey, clock: Clock, tools: tuple[Tool, ...], listing: Listing) -> None:
         self._journey = journey
         self._clock = clock
-        self._tools = [listed_tool(tool) for tool in tools]
-        self._input_schemas = {tool.name: tool.input_schema for tool in self._tools}
+        self._listing = listing
+        self._input_schemas = {tool.name: tool.input_schema for tool in listing.tools}
         self._resources = resources.resources(tools)
         self._texts = {
             resources.CAPABILITIES: resources.capabilities_text(tools),
@@ -111,10 +112,14 @@ class McpServer:
         self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         _refuse_cursor(params)
-        return types.ListToolsResult(tools=self._tools)
+        return types.ListToolsResult(tools=self._listing.tools)
 
     async def _call_tool(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        request = _request_of(_visit(context), params)
+        visit = _visit(context)
+        meta: Mapping[str, Any] = params.meta or {}
+        request = tool_request(
+            visit.identity, params.name, params.arguments or {}, meta, visit.bad_arguments, visit.started_ms
+        )
         answer = await self._answer(request)
         return types.CallToolResult(
             content=[types.TextContent(text=answer.text)],
@@ -125,11 +130,11 @@ class McpServer:
 
     async def _answer(self, request: ToolRequest) -> Answer:
         try:
-            return await self._journey.call(request)
+            return await self._journey.answer(request)
         except UnknownTool:
-            raise MCPError(types.INVALID_PARAMS, "There is no tool of that name; tools/list names them all.") from None
-        except Exception:  # noqa: BLE001 - it is logged whole, and answered by its incident id
-            return refused(incident(self._clock, "tool_call_failed", tool=request.name), request.identity.waiting)
+            raise MCPError(types.INVALID_PARAMS, NO_SUCH_TOOL) from None
+        except NotAuthenticated:  # since it was authenticated, a moment ago
+            return refused(_UNIDENTIFIED, request.identity.waiting)
 
     async def _list_resources(
         self, context: _Context, params: types.PaginatedRequestParams | None
@@ -178,15 +183,3 @@ def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
     """All lists come whole (common 6.4), so no cursor is one of ours."""
     if params is not None and params.cursor is not None:
         raise MCPError(types.INVALID_PARAMS, "That cursor is not one of this server's.")
-
-
-def _request_of(visit: Visit, params: types.CallToolRequestParams) -> ToolRequest:
-    bad = dict(visit.bad_arguments)
-    key: object = (params.meta or {}).get(IDEMPOTENCY_KEY)
-    if key is not None and not (isinstance(key, str) and 1 <= len(key) <= identifier_characters_max):
-        bad[f"_meta.{IDEMPOTENCY_KEY}"] = f"must be text of 1 to {identifier_characters_max} characters"
-        key = None
-    arguments = params.arguments or {}
-    return ToolRequest(
-        visit.identity, params.name, arguments, bad, visit.started_ms, key if isinstance(key, str) else None
-    )
