@@ -55,8 +55,8 @@ class Gateway:
         server = McpServer(journey, clock, tools, listing).server
         self._sdk = SdkPath(server, clock)
         self.uses = AgentShares()
-        fast = FastPath(journey, tools, listing, server.server_info_stamp)
-        endpoint = McpEndpoint(caller, clock, fast, self._sdk, self.uses)
+        self.fast_path = FastPath(journey, tools, listing, server.server_info_stamp)
+        endpoint = McpEndpoint(caller, clock, self.fast_path, self._sdk, self.uses)
         self.asgi_app = _Application(ListenerGuard(endpoint, port), port, self._lifespan)
 
     @contextlib.asynccontextmanager
