@@ -8,7 +8,6 @@ because a card or a collected step is due.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -19,6 +18,7 @@ from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.envelope import Reply
 from bus.limits import admission_rounds_max, call_deadline_ms_default
+from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash
 from nexus.gateway.identity import Identity, waiting_count
@@ -27,7 +27,7 @@ from tools.base import Tool
 from tools.errors import Refusal, unavailable
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class ToolRequest:
     """One tools/call of an authenticated caller. `started_ms` is when its HTTP request arrived."""
 
@@ -39,7 +39,7 @@ class ToolRequest:
     idempotency_key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Admission:
     """What the agent owner decided. Beside `refusal`, exactly one of `stamp`, `answer` and `looked` stands when the
     call is admitted, and none of them when the tool is unknown."""

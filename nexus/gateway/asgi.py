@@ -22,7 +22,7 @@ from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal
 from nexus.gateway.endpoint import McpEndpoint
 from nexus.gateway.fast_path import FastPath
-from nexus.gateway.headers import header_values
+from nexus.gateway.headers import HEADERS_KEY, Headers
 from nexus.gateway.listing import Listing
 from nexus.gateway.mcp import McpServer
 from nexus.gateway.sdk_path import SdkPath
@@ -95,8 +95,10 @@ class ListenerGuard:
             await self._app(scope, receive, send)
             return
         # httptools keeps the spaces around header values, which the SDK compares byte by byte.
-        scope = {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
-        status = self._refusal(scope)
+        lines = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        headers = Headers(lines)
+        scope = {**scope, "headers": lines, HEADERS_KEY: headers}
+        status = self._refusal(scope, headers)
         if status is None:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -104,13 +106,13 @@ class ListenerGuard:
         else:
             await PlainTextResponse("This listener does not serve that.", status)(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> int | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> int | None:
         server = scope.get("server")
         is_unix = server is None or server[1] is None
         hosts = self._unix_hosts if is_unix else self._tcp_hosts
-        given = header_values(scope, b"host")
+        given = headers.values(b"host")
         if len(given) != 1 or given[0] not in hosts:
             return 421
-        if any(origin not in [b"http://" + host for host in hosts] for origin in header_values(scope, b"origin")):
+        if any(origin not in [b"http://" + host for host in hosts] for origin in headers.values(b"origin")):
             return 403
         return None

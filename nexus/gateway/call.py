@@ -10,7 +10,7 @@ what an owner answers leaves only if it fits the tool's output model (common 1.6
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -21,6 +21,7 @@ from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.envelope import Reply
 from bus.limits import admissions_per_call_max, result_bytes_max
+from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.admitting import Admission, Admissions, ToolRequest, remaining_ms
 from nexus.gateway.arguments import Arguments, check_arguments
@@ -53,7 +54,7 @@ class NotAuthenticated(Exception):
     """The token is not, or not any more, one of its agent's: before anything else (common 2.3)."""
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Answer:
     """What the client gets: `encoded` is the compact JSON of `content`, and so is the text of a result (common 1.6)."""
 

@@ -8,7 +8,6 @@ good (common 2.3); an agent owner that cannot be reached is `unavailable`, never
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from starlette.responses import Response
@@ -17,11 +16,12 @@ from starlette.types import Message, Receive, Scope, Send
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.limits import call_deadline_ms_default, request_body_bytes_max
+from bus.message_record import message_record
 from nexus.gateway import strict_json
 from nexus.gateway.answers import closing, json_rpc_error, limited, unauthorized, unreachable
 from nexus.gateway.call import NotAuthenticated
 from nexus.gateway.fast_path import FastPath, PlainCall, PlainList
-from nexus.gateway.headers import header_values
+from nexus.gateway.headers import headers_of
 from nexus.gateway.identity import Credential, Identity, authenticate, parse_authorization
 from nexus.gateway.mcp import Visit
 from nexus.gateway.recent_credentials import RecentCredentials
@@ -30,7 +30,7 @@ from nexus.gateway.shares import AgentShares
 from tools.errors import Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class _Exchange:
     """One POST, and when it arrived."""
 
@@ -57,7 +57,9 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started_ms = self._clock.now_ms()
-        credential = parse_authorization([value.decode("latin-1") for value in header_values(scope, b"authorization")])
+        credential = parse_authorization(
+            [value.decode("latin-1") for value in headers_of(scope).values(b"authorization")]
+        )
         if credential is None:
             await unauthorized()(scope, receive, send)
         elif scope["method"] == "POST":
@@ -168,9 +170,10 @@ async def _read(exchange: _Exchange) -> _Read:
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes | Response:
     """The whole body, or the refusal of one that is encoded, too large or broken off."""
-    if any(value.lower() not in (b"", b"identity") for value in header_values(scope, b"content-encoding")):
+    headers = headers_of(scope)
+    if any(value.lower() not in (b"", b"identity") for value in headers.values(b"content-encoding")):
         return closing(415, "Bodies must not be compressed.")
-    declared = header_values(scope, b"content-length")
+    declared = headers.values(b"content-length")
     if any(not value.isdigit() or int(value[:20]) > request_body_bytes_max for value in declared):
         return closing(413, "The body is too large.")
     parts: list[bytes] = []

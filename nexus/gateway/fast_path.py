@@ -12,7 +12,6 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -25,9 +24,11 @@ from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
 from bus.limits import call_deadline_ms_default, envelope_fits_bytes_max, envelope_fits_kept_max
+from bus.message_record import message_record
 from nexus.gateway.answers import call_result, error_message, send_json
 from nexus.gateway.call import NO_SUCH_TOOL, Journey, UnknownTool
 from nexus.gateway.client_watch import ClientWatch
+from nexus.gateway.headers import headers_of
 from nexus.gateway.identity import Identity
 from nexus.gateway.listing import Listing
 from nexus.gateway.strict_json import CheckedMessage, RequestId
@@ -51,7 +52,7 @@ _META: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class PlainCall:
     """A tools/call with nothing unusual about it."""
 
@@ -61,7 +62,7 @@ class PlainCall:
     meta: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class PlainList:
     """A tools/list with nothing unusual about it."""
 
@@ -86,7 +87,10 @@ class FastPath:
     def plain_request(self, scope: Scope, message: CheckedMessage) -> PlainRequest | None:
         """`message` as a request of this path, or None when it is the SDK's."""
         parsed, served = message.parsed, _PARAMS.get(message.method)
-        if parsed is None or served is None or message.id is None or not _has_plain_head(scope["headers"]):
+        if parsed is None or served is None or message.id is None:
+            return None
+        lines = headers_of(scope)
+        if lines.are_doubled or not _is_plain(lines.single):  # of what stands there twice the SDK knows whether it may
             return None
         params = parsed.get("params")
         meta = params.get("_meta") if isinstance(params, dict) else None
@@ -94,8 +98,7 @@ class FastPath:
             return None
         if not (parsed.keys() <= _ENVELOPE and params.keys() <= served and meta.keys() <= _META):
             return None
-        headers = dict(scope["headers"])
-        given = {name: headers[raw].decode("latin-1") for raw, name in _ROUTING if raw in headers}
+        given = {name: lines.single[raw].decode("latin-1") for raw, name in _ROUTING if raw in lines.single}
         if not isinstance(classify_inbound_request(parsed, headers=given), InboundModernRoute):
             return None
         if not self._has_good_envelope(meta):
@@ -154,10 +157,7 @@ def _may_ask_back(tool: Tool, meta: Mapping[str, Any]) -> bool:
     return not tool.is_read and isinstance(elicitation, dict) and "url" in elicitation
 
 
-def _has_plain_head(lines: list[tuple[bytes, bytes]]) -> bool:
-    headers = dict(lines)
-    if len(headers) != len(lines):
-        return False  # something stands there twice, and the SDK knows what may
+def _is_plain(headers: Mapping[bytes, bytes]) -> bool:
     accepted = {part.strip() for part in headers.get(b"accept", b"").split(b",")}
     return (
         headers.get(b"mcp-protocol-version") == _VERSION.encode()

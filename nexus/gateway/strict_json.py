@@ -24,6 +24,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import orjson
 
 from bus.limits import json_containers_max, json_depth_max, json_searched_bytes_max
+from bus.message_record import message_record
 from tools.fence import plain_name
 
 RequestId: TypeAlias = str | int
@@ -49,7 +50,7 @@ _TOO_LONG_INTEGER: Final = "is an integer beyond 64 bits"
 _NOT_TEXT: Final = "holds half of a surrogate pair, which is not text"
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class CheckedMessage:
     """One well-formed message. `id` is None for a notification; `body` is what the SDK may parse."""
 

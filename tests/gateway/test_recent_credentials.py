@@ -1,4 +1,4 @@
-"""Which tokens are known to have been good a moment ago, and what that is used for (docs/decisions/0012-protocol.md)."""
+"""Which tokens were good a moment ago, and what that is used for (docs/decisions/0012-protocol.md)."""
 
 from __future__ import annotations
 
