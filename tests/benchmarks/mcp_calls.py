@@ -18,9 +18,9 @@ from tests.benchmarks.closed_loop import cpu_seconds
 from tests.benchmarks.first_slice import nexus, running_nexus, writers
 from tests.benchmarks.load import Client, Endpoint, Rate, Step, measure
 
-SECONDS = 1.0
+SECONDS = 2.0
 CLIENTS = (1, 16)
-ROUNDS = 2
+ROUNDS = 5
 GOALS = (
     # ours, peer, clients, at least this many times its calls a second
     ("read", "FastMCP, empty tool", 16, 4.0),
