@@ -31,12 +31,14 @@ State = TypeVar("State")
 
 TOO_LATE: Final = Refusal(Code.UNAVAILABLE, "The call came too late to be decided. Try again.", retryable=True)
 NARROWED: Final = Refusal(
-    Code.UNIDENTIFIED_CALLER,
+    Code.UNAVAILABLE,
     "What you may do was changed after this call was admitted, so nothing was done. Call again to have it judged anew.",
+    retryable=True,
 )
 LAPSED: Final = Refusal(
     Code.APPROVAL_LAPSED,
     "What was approved has changed since, so nothing was done. Call again to ask the person anew.",
+    retryable=True,
 )
 
 

@@ -40,7 +40,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "approval.used": "The approved call took effect.",
     "approval.given_back": "The approved call changed nothing, so the approval still holds.",
     "approval.lapsed": "What was approved had changed, so nothing ran.",
-    "approval.voided": "The credential that asked, or the agent, is gone.",
+    "approval.voided": "Whatever asked for it is gone: the credential, the agent, or the run that waited.",
     "surface.charged": "A call that creates a surface was admitted and counted.",
     # canvases
     "canvas.created": "An agent made a canvas and owns it.",

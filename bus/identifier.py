@@ -40,6 +40,12 @@ def derived_id(milliseconds: int, seed: str, label: str) -> str:
     return time_ordered_id(milliseconds, digest.digest())
 
 
+def made_id(call_id: str, kind: str) -> str:
+    """The id of what a call makes (`canvas`, `workspace`): every try of the call makes the same one. Raises ValueError
+    when `call_id` is no time-ordered id."""
+    return derived_id(milliseconds_of(call_id), call_id, kind)
+
+
 def derived_number(seed: str, label: str) -> int:
     """A number in 0..2**31-1 that depends only on its arguments (Excalidraw's seed and versionNonce)."""
     digest = hashlib.blake2b(f"{seed}\x00{label}".encode(), digest_size=4).digest()

@@ -152,6 +152,7 @@ reason_characters_max: Final = 200  # canvas 2
 page_items_default: Final = 50
 page_items_max: Final = 200
 agents_per_workspace_max: Final = 200
+removed_agents_kept_max: Final = 200  # that the person can still look at and undo
 workspaces_max: Final = 200
 canvases_per_workspace_max: Final = 1_000
 path_characters_max: Final = 4_096
@@ -172,7 +173,9 @@ approvals_forgotten_a_call_max: Final = 8
 approval_arguments_bytes_max: Final = 256 * 1024  # a card shows them whole
 note_characters_max: Final = 2_000
 credentials_per_agent_max: Final = 50
-credential_use_noted_ms: Final = 3_600_000
+plan_word_characters_max: Final = 60  # of an outcome or a code that a step keeps
+surfaces_lifetime_max: Final = 1_000_000  # that the person can allow one agent
+credential_use_noted_ms: Final = 60_000
 credential_recent_ms: Final = 5_000  # that a gateway takes a confirmed token for one whose calls it may count
 credentials_recent_max: Final = 4_096  # of a gateway
 withheld_tools_max: Final = 200
@@ -290,6 +293,7 @@ assert outbox_rows_a_read <= outbox_window_parcels
 assert activity_owners_told < activity_owners_counted_max
 assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
 assert store_check_ms_max < takeover_wait_ms
+assert credential_recent_ms <= credential_use_noted_ms / 10  # a use is noted by that much too late
 assert credential_recent_ms <= stamp_valid_ms  # so what is counted by an older confirmation is not admitted by one
 assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
 assert page_items_default <= page_items_max

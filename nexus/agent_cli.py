@@ -273,7 +273,11 @@ def credential_revoke(
 def guest_on(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Let a guest read, and print the guest's token, once. Again: a new token; the one before stops."""
     answer = ask(home, "guest.on", {}, "Making the guest's token")
-    _print_token(answer, as_json, "A guest may read now; it has no workspace and no capability, and cannot write.")
+    _print_token(
+        answer,
+        as_json,
+        "A guest may read now, and nothing else. A guest token from before has stopped.",
+    )
 
 
 @guests.command("off", epilog=examples("nexus guest off"))

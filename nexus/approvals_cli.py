@@ -73,6 +73,12 @@ def approvals_approve(approval: ApprovalArgument, home: HomeOption = None, as_js
         raise fail(f"Nothing was approved. This approval does not wait: {was}.", exit_codes.REFUSED)
     asked: Record = {"approvalId": approval, "decision": "approve", "seen": card.get("seen")}
     answer = ask(home, "approvals.decide", asked, "Approving")
+    if answer.get("state") == "voided":
+        raise fail(
+            "Nothing runs: no run of the plan waits for this step any more, or it is refused as things stand now. "
+            "`nexus plan show` says why.",
+            exit_codes.REFUSED,
+        )
     runs = answer.get("state") == "in_use"  # a step of a plan goes on by itself
     follows = "The plan goes on with it." if runs else "The agent may make this same call once, within 15 minutes."
     _print_decision(answer, as_json, f"Approved. {follows}")

@@ -81,7 +81,7 @@ def _known(card: Record) -> Iterator[tuple[str, str]]:
     yield from _named("workspace", _record(card, "workspace"))
     for name in ("tool", "kind", "why"):
         yield name, escape(_text(card, name)) or "-"
-    target = _record(card, "target")
+    target = {**_record(card, "target"), **_record(card, "now")}
     yield "target", "" if target else "nothing that NEXUS knows more of"
     for name, value in target.items():
         yield f"  {escape(name)}", quoted(value)

@@ -36,6 +36,9 @@ PlanArgument = Annotated[
     str, typer.Argument(metavar="PLAN", help="A plan's id, or an agent (id or name): its open plan, else its last.")
 ]
 
+ASKS: Final = frozenset({"irreversible", "always_ask"})
+"""Kinds of steps that get a card of their own (work-plan-tool, plan_*)."""
+
 plans = typer.Typer(
     help="Plans: what agents announce, and what they then do. Stop, undo, run or discard them.", rich_markup_mode=None
 )
@@ -180,6 +183,8 @@ def plan_run(
     _print_phase(answer, as_json)
     if answer.get("phase") == "collecting":
         raise typer.Exit(exit_codes.REFUSED)
+    if answer.get("phase") == "executing" and not as_json and any(one.get("kind") in ASKS for one in due):
+        print_line("It pauses at each step that needs your approval: nexus approvals watch")
 
 
 @plans.command("discard", epilog=examples("nexus plan discard Ada"))
@@ -273,9 +278,13 @@ def _preview_lines(preview: Record) -> Iterator[str]:
     kept = records(preview, "cannotRestore")
     if kept:
         yield "cannot be restored:"
-        yield from (
-            f"  {shown(one.get('number'))}. {shown(one.get('tool'))} on {shown(one.get('target'))}" for one in kept
-        )
+        yield from (f"  {shown(one.get('number'))}. {shown(one.get('tool'))}{_place(one)}" for one in kept)
+
+
+def _place(step: Record) -> str:
+    """Which canvas it changed; what else it addressed is no name of the person's."""
+    kind, _, rest = str(step.get("target")).partition("/")
+    return f" on canvas {shown(rest.rpartition('/')[2])}" if kind == "canvas" else ""
 
 
 def _warnings(surface: Record) -> Iterator[str]:

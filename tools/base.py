@@ -165,7 +165,10 @@ Name = Annotated[str, Field(min_length=1, max_length=name_characters_max), After
 Reason = Annotated[str, Field(min_length=1, max_length=reason_characters_max), AfterValidator(_must_be_plain)]
 """Why a change is made: one line of 1 to 200 characters, no control characters (canvas 2)."""
 
-Integer = Annotated[int, BeforeValidator(_integral)]
+AS_INTEGER: Final = BeforeValidator(_integral)
+"""Admits 1.0 for 1, as JSON Schema does. Bounds stand before it, or the schema loses them beside None."""
+
+Integer = Annotated[int, AS_INTEGER]
 """An integer in JSON Schema's sense, which admits 1.0: clients with one kind of number send that. Give it bounds."""
 
 Number = Annotated[int | float, _OneProblem()]

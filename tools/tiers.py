@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from bus.value import Record, Value
+from tools.errors import Code, Refusal
 
 Tier: TypeAlias = Literal["reference", "read", "deliver"]
 """`reference` can be named and listed, `read` has a state that can be read, `deliver` can be sent tasks."""
@@ -83,6 +84,15 @@ def capability_tier(caller: TierFacts, callee: TierFacts) -> tuple[Tier, tuple[W
         else:
             withheld.append(Withheld(tier, reason))
     return reached, tuple(withheld)
+
+
+def delivery_refusal(caller: TierFacts, callee: TierFacts) -> Refusal | None:
+    """Why a task of `caller` is not delivered to `callee` (mesh 2); whether they share a workspace is not judged."""
+    tier, withheld = capability_tier(caller, callee)
+    if tier == "deliver":
+        return None
+    message = "A task cannot be delivered to that agent now, so it was not queued. The reasons are given."
+    return Refusal(Code.DELIVERY_WITHHELD, message, details={"withheld": withheld_records(withheld)})
 
 
 def withheld_records(withheld: tuple[Withheld, ...]) -> list[Value]:

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from tools.autonomy import ModeName
 from tools.base import Capability, Family, Identifier, Kind, Model, Route, Scope, Tool, ToolInput
 
 
@@ -41,7 +42,7 @@ class ToolStanding(Model):
 
 class ToolListOutput(Model):
     tools: list[ToolStanding]
-    autonomyMode: Literal["auto", "approval", "plan", "plan_collect"]
+    autonomyMode: ModeName
     enabledCount: int
 
 

@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 from bus.limits import deletion_deadline_ms, grid_columns_max
 from tools.agent import Color
 from tools.base import (
+    AS_INTEGER,
     Capability,
     Family,
     Identifier,
-    Integer,
     Kind,
     Model,
     Name,
@@ -80,7 +80,7 @@ class WorkspaceGetOutput(Model):
     workspace: WorkspaceDetail
 
 
-GridColumns = Annotated[Integer, Field(ge=1, le=grid_columns_max)]
+GridColumns = Annotated[int, Field(ge=1, le=grid_columns_max), AS_INTEGER]
 
 
 class WorkspaceCreateInput(ScopedInput):

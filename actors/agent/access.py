@@ -14,10 +14,10 @@ from pydantic import Field
 
 from actors.agent import keys
 from actors.agent.admission import CallFacts, Verdict, admit, matching_credential, outlook
+from actors.agent.effectful import Admitting, GivenCall, Look, asks, collects, dispatches
 from actors.agent.keys import GivenKey, UsedKey
 from actors.agent.standing import standing
 from actors.agent.state import HEAD_ROW, AgentState, Credential, Head, credential_row
-from actors.agent.with_effects import Admitting, GivenCall, Look, asks, collects, dispatches
 from actors.credential import TokenHash
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.parsed import parsed
@@ -139,7 +139,7 @@ def _caller(state: AgentState, token_hash: bytes) -> tuple[Head | None, str | No
 
 
 def _noted_use(state: AgentState, head: Head, name: str, context: Context) -> tuple[Effect, ...]:
-    """The first use of any credential sets `ran`; when each was last used is noted once an hour."""
+    """The first use of any credential sets `ran`; when each was last used is noted once a minute."""
     credential = state.credentials[name]
     if credential.usedAt is not None and credential.usedAt + credential_use_noted_ms > context.now_ms:
         return ()

@@ -14,23 +14,12 @@ from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
 from actors.agent.plan_book import COLLECTED_MESSAGE
+from tools.autonomy import Mode
 from tools.base import Capability, Kind, Model, Scope
 from tools.errors import Code, Refusal, invalid_arguments
 
-GUEST_ID: Final = "guest"
-"""The id of the unidentified caller (common 2.3); no agent's own id is so short."""
-
 _FOR_GUESTS: Final = "tool_list"
 """The one tool that needs a capability and that a guest may read (common 2.3)."""
-
-
-class Mode(StrEnum):
-    """How far an agent acts alone (common 4.2)."""
-
-    AUTO = "auto"
-    APPROVAL = "approval"
-    PLAN = "plan"
-    PLAN_COLLECT = "plan_collect"
 
 
 class CallFacts(Model):
@@ -213,7 +202,8 @@ def _refusal_by_caller(agent: AgentFacts, call: CallFacts, kind: Kind) -> Refusa
 
 def _refusal_by_rights(agent: AgentFacts, call: CallFacts) -> Refusal | None:
     """Withheld tool, required capability."""
-    if call.tool in agent.withheld:
+    # What ends a stopped plan passes always (common 4.3): an agent that gave it up could do nothing any more.
+    if call.tool in agent.withheld and not (agent.plan == "stopped" and call.passesWhenStopped):
         return _WITHHELD
     is_held = call.capability is None or call.capability in agent.capabilities
     return None if is_held or (agent.is_guest and call.tool == _FOR_GUESTS) else _CAPABILITY_MISSING

@@ -8,8 +8,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from actors.agent.shortening import shortened
 from actors.decision import Put
-from bus.limits import approval_granted_ms
+from bus.limits import approval_granted_ms, plan_arguments_kept_bytes_max
 from tools.base import Model
 
 
@@ -24,7 +25,7 @@ class State(StrEnum):
     LAPSED = "lapsed"
     """Its target is not what the person saw."""
     VOIDED = "voided"
-    """The credential that asked, or the agent, is gone."""
+    """Whatever asked for it is gone: the credential, the agent, or the run that waited for it."""
 
 
 class Happening(StrEnum):
@@ -79,6 +80,8 @@ class Approval(Model):
     target: str
     """The address of the owner that decides the call."""
     credential: str
+    credentialMadeMs: int
+    """When it was made: one of the same name that was made later is another."""
     chain: list[str]
     """The agents that led to the call, the first one first; the last is the caller."""
     askedMs: int
@@ -89,13 +92,20 @@ class Approval(Model):
     how: str | None = None
     """How the decision was made, such as `command` (common 5.5)."""
     note: str | None = None
+    leftOut: dict[str, int] = Field(default_factory=dict)
+    """Of one that is over: bytes of each argument that is not kept any more."""
     step: AskedBy | None = None
 
     def after(self, happening: Happening, now_ms: int) -> Approval | None:
         """None when that cannot happen to it now."""
         present = self.state if happening is Happening.EXPIRE else self.state_at(now_ms)
         following = TRANSITIONS.get((present, happening))
-        return None if following is None else self.model_copy(update={"state": following})
+        if following is None:
+            return None
+        changes: dict[str, Any] = {"state": following}
+        if following not in OPEN:  # nobody decides by it any more: what is kept is for the record
+            changes["arguments"], changes["leftOut"] = shortened(self.arguments, plan_arguments_kept_bytes_max)
+        return self.model_copy(update=changes)
 
     def state_at(self, now_ms: int) -> State:
         """A late timer never shows what is over as still open."""

@@ -48,6 +48,7 @@ class AskingCall:
     arguments: Record
     target: str
     credential: str
+    credential_made_ms: int
     chain: tuple[str, ...]
     step: AskedBy | None = None
 
@@ -64,7 +65,7 @@ def pending_count(approvals: Mapping[str, Approval], now_ms: int) -> int:
 def found(
     approvals: Mapping[str, Approval], workspace_id: str, tool: str, same_call: bytes, now_ms: int
 ) -> tuple[str, Approval] | None:
-    """The newest approval that answers an identical call of the agent itself: pending, approved or denied."""
+    """The newest approval that answers an identical call of the agent itself: pending, approved, in use or denied."""
     for id_, approval in reversed([*approvals.items()]):
         if approval.step is not None or approval.sameCall != same_call:
             continue
@@ -78,9 +79,7 @@ def asked(
 ) -> tuple[str, tuple[Effect, ...]] | Refusal:
     """A new card: its id and what makes it; refused when as many wait as may (common 5.1)."""
     if pending_count(approvals, context.now_ms) >= approvals_pending_max:
-        return Refusal(
-            Code.RATE_LIMITED, CARDS_ARE_FULL, details={"limit": {"name": "approvals", "most": approvals_pending_max}}
-        )
+        return Refusal(Code.RATE_LIMITED, CARDS_ARE_FULL, details={"limit": approvals_pending_max})
     id_ = context.new_id("approval")
     approval = Approval(
         tool=call.tool,
@@ -91,6 +90,7 @@ def asked(
         fingerprint=fingerprint,
         target=call.target,
         credential=call.credential,
+        credentialMadeMs=call.credential_made_ms,
         chain=[*call.chain],
         askedMs=context.now_ms,
         expiresMs=context.now_ms + approval_pending_ms,
@@ -143,9 +143,8 @@ def required(agent_id: str, id_: str) -> Refusal:
     )
 
 
-def lapsed(agent_id: str, new_id: str | None) -> Refusal:
-    details: Record = {} if new_id is None else {"approvalId": approval_id(agent_id, new_id)}
-    return Refusal(Code.APPROVAL_LAPSED, _LAPSED, retryable=True, details=details)
+def lapsed(agent_id: str, new_id: str) -> Refusal:
+    return Refusal(Code.APPROVAL_LAPSED, _LAPSED, retryable=True, details={"approvalId": approval_id(agent_id, new_id)})
 
 
 def denied(agent_id: str, id_: str, approval: Approval) -> Refusal:
@@ -157,7 +156,7 @@ def _answers(approval: Approval, now_ms: int) -> bool:
     state = approval.state_at(now_ms)
     if state is State.DENIED:
         return (approval.decidedMs or 0) + approval_denied_ms > now_ms
-    return state in (State.PENDING, State.APPROVED)
+    return state in (State.PENDING, State.APPROVED, State.IN_USE)
 
 
 def _forgotten(approvals: Mapping[str, Approval], now_ms: int) -> Iterator[Delete]:

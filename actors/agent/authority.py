@@ -1,7 +1,8 @@
 """What the person decides about one agent: mode, capabilities, tools, credentials, budget, guest (common 2, 4).
 
-Invariants: whatever changes raises the authority version, and every shard host has heard of it before the person is
-answered, so nothing goes on under the former authority; a tool that an agent gave up comes back only by the person.
+Invariants: whatever narrows or revokes raises the authority version, and every shard host has heard of it before the
+person is answered, so nothing goes on under the former authority; what widens leaves calls that are under way alone; a
+tool that an agent gave up comes back only by the person.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from actors.agent import approvals, plan_run
-from actors.agent.admission import GUEST_ID, Mode
 from actors.agent.approval import State
 from actors.agent.budget import BUDGET_ROW, Budget
 from actors.agent.state import (
@@ -39,20 +39,29 @@ from actors.decision import (
 from actors.parsed import Nothing, parsed
 from bus import address
 from bus.admitted import AUTHORITY_CHANGED
-from bus.limits import credentials_per_agent_max, identifier_characters_max, withheld_tools_max
+from bus.limits import (
+    credentials_per_agent_max,
+    identifier_characters_max,
+    surfaces_lifetime_max,
+    withheld_tools_max,
+)
 from bus.value import Record
+from tools.autonomy import GUEST_ID, Mode, ModeName
 from tools.base import Model, Name
 from tools.catalogue import BY_NAME
-from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
+from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments, unavailable
 from tools.tool import ToolSetEnabledInput
 
+_NOT_YET: Final = unavailable(
+    "The change is decided, but the agent's owner has not heard of it yet. Look at the agent before you rely on it."
+)
 SWITCH: Final = "tool_set_enabled"
 
 ToolName = Annotated[str, Field(min_length=1, max_length=identifier_characters_max)]
 
 
 class SetMode(Model):
-    mode: Literal["auto", "approval", "plan", "plan_collect"]
+    mode: ModeName
 
 
 class SetCapability(Model):
@@ -66,8 +75,16 @@ class SetWithheld(Model):
 
 
 class SetBudget(Model):
-    lifetime: int | None = Field(default=None, ge=0, le=1_000_000)
+    lifetime: int | None = Field(default=None, ge=0, le=surfaces_lifetime_max)
     reset: bool = False
+
+
+class AuthorityTell(Model):
+    """What must hold of the agent before the person is told that it does."""
+
+    isRemoved: bool = False
+    workspaceId: str | None = None
+    notWorkspaceId: str | None = None
 
 
 class CredentialAdd(Model):
@@ -90,7 +107,13 @@ def set_mode(state: AgentState, body: SetMode, context: Context) -> Decision:
     effects: tuple[Effect, ...] = ()
     if head.mode != body.mode:
         event = Event("agent.mode_changed", {"agentId": context.address.id, "mode": body.mode, "former": head.mode})
-        effects = (*head.changed(context.address.id, mode=Mode(body.mode).value), event)
+        mode = Mode(body.mode)
+        is_narrower = mode.is_narrower_than(head.autonomy)
+        changed = head.narrowed(context.address.id, mode=mode.value) if is_narrower else head.widened(mode=mode.value)
+        # What needed approval for its mode alone needs none now: a card left open would let the call run once more.
+        needless = {id_: each for id_, each in state.approvals.items() if each.kind == "write" and each.step is None}
+        ended = approvals.voided(needless, None, context) if mode is Mode.AUTO else ()
+        effects = (*changed, *ended, event)
     return _done(head, context, effects)
 
 
@@ -104,8 +127,13 @@ def set_capability(state: AgentState, body: SetCapability, context: Context) -> 
     capabilities = [*others, body.capability] if body.held else others
     facts = head.model_copy(update={"capabilities": capabilities}).mailbox_facts()
     data: Record = {"agentId": context.address.id, "capability": body.capability, "held": body.held}
+    changed = (
+        head.widened(capabilities=capabilities)
+        if body.held
+        else head.narrowed(context.address.id, capabilities=capabilities)
+    )
     effects = (
-        *head.changed(context.address.id, capabilities=capabilities),
+        *changed,
         Send(address.mailbox(context.address.id), "facts_changed", facts, before_reply=True),
         Event("agent.capability_changed", data),
     )
@@ -123,7 +151,6 @@ def set_withheld(state: AgentState, body: SetWithheld, context: Context) -> Deci
         return _done(head, context, _withheld(state, head, body.tool, "person", context))
     effects = (
         Delete(withheld_row(body.tool)),
-        *head.changed(context.address.id),
         Event("agent.tool_restored", {"agentId": context.address.id, "tool": body.tool}),
     )
     return _done(head, context, effects)
@@ -189,7 +216,7 @@ def credential_revoke(state: AgentState, body: CredentialRevoke, context: Contex
     effects = (
         Delete(credential_row(body.name)),
         *_voided(state, body.name, context),
-        *head.changed(context.address.id),
+        *head.narrowed(context.address.id),
         Event("agent.credential_revoked", {"agentId": context.address.id, "credential": body.name}),
     )
     return Decision({"agentId": context.address.id, "name": head.name, "credential": body.name}, effects)
@@ -200,22 +227,33 @@ def token_replace(state: AgentState, body: TokenReplace, context: Context) -> De
     head = state.living()
     if head is None:
         return Decision(NOT_FOUND)
-    credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
+    former = state.credentials.get(DEFAULT_CREDENTIAL)
+    made_ms = context.now_ms if former is None else max(context.now_ms, former.createdAt + 1)
+    credential = Credential(hash=body.tokenHash, createdAt=made_ms)
     effects = (
         Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
         *_voided(state, DEFAULT_CREDENTIAL, context),
-        *head.changed(context.address.id),
+        *head.narrowed(context.address.id),
         Event("agent.credential_replaced", {"agentId": context.address.id, "credential": DEFAULT_CREDENTIAL}),
     )
     return Decision({"agentId": context.address.id, "name": head.name, "version": head.version + 1}, effects)
 
 
-def authority_tell(state: AgentState, body: Nothing, context: Context) -> Decision:
+def authority_tell(state: AgentState, body: AuthorityTell, context: Context) -> Decision:
     """Answered when every host honours nothing older than the present authority. The person's verbs ask this after a
-    change that came by way of the directory, whose own answer waits for the agent's owner but not for the hosts."""
-    if state.head is None:
+    change that came by way of the directory, whose own answer waits for the agent's owner, bounded, and not for the
+    hosts."""
+    head = state.head
+    if head is None:
         return Decision(NOT_FOUND)
-    told: Record = {"agentId": context.address.id, "version": state.head.version}
+    has_come = (
+        (head.removed or not body.isRemoved)
+        and body.workspaceId in (None, head.workspaceId)
+        and (body.notWorkspaceId is None or body.notWorkspaceId != head.workspaceId)
+    )
+    if not has_come:
+        return Decision(_NOT_YET)
+    told: Record = {"agentId": context.address.id, "version": head.version}
     return Decision(told, (TellHosts(AUTHORITY_CHANGED, told),))
 
 
@@ -227,7 +265,7 @@ def guest_on(state: AgentState, body: TokenReplace, context: Context) -> Decisio
     head = state.head or _guest(context)
     effects = (
         Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
-        *head.changed(GUEST_ID),
+        *head.narrowed(GUEST_ID),
         Event("agent.credential_added", {"agentId": GUEST_ID, "credential": DEFAULT_CREDENTIAL}),
     )
     return Decision({"agentId": GUEST_ID, "isOn": True}, effects)
@@ -240,7 +278,7 @@ def guest_off(state: AgentState, body: Nothing, context: Context) -> Decision:
         return Decision({"agentId": GUEST_ID, "isOn": False})
     effects = (
         *(Delete(credential_row(name)) for name in sorted(state.credentials)),
-        *state.head.changed(GUEST_ID),
+        *state.head.narrowed(GUEST_ID),
         Event("agent.credential_revoked", {"agentId": GUEST_ID, "credential": DEFAULT_CREDENTIAL}),
     )
     return Decision({"agentId": GUEST_ID, "isOn": False}, effects)
@@ -250,7 +288,7 @@ def _withheld(state: AgentState, head: Head, tool: str, by: str, context: Contex
     assert len(state.withheld) < withheld_tools_max, "there are not so many tools"
     return (
         Put(withheld_row(tool), by),
-        *head.changed(context.address.id),
+        *head.narrowed(context.address.id),
         Event("agent.tool_withheld", {"agentId": context.address.id, "tool": tool, "by": by}),
     )
 
@@ -297,7 +335,7 @@ VERBS: Final[VerbTable[AgentState]] = VerbTable(
         "credential_add": Verb(parsed(CredentialAdd, credential_add), _PERSON),
         "credential_revoke": Verb(parsed(CredentialRevoke, credential_revoke), _PERSON),
         "token_replace": Verb(parsed(TokenReplace, token_replace), _PERSON),
-        "authority_tell": Verb(parsed(Nothing, authority_tell), _PERSON),
+        "authority_tell": Verb(parsed(AuthorityTell, authority_tell), _PERSON),
         "guest_on": Verb(parsed(TokenReplace, guest_on), _PERSON),
         "guest_off": Verb(parsed(Nothing, guest_off), _PERSON),
         SWITCH: Verb(parsed(ToolSetEnabledInput, tool_set_enabled), frozenset({PrincipalKind.AGENT})),

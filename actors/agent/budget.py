@@ -45,7 +45,7 @@ def refusal(budget: Budget, settings: Snapshot, now_ms: int) -> Refusal | None:
             Code.BUDGET_EXHAUSTED,
             "You have created as many surfaces as you may in all, and closing some gives nothing back. Only the person "
             "can raise or reset this.",
-            details={"limit": {"name": "lifetime", "most": cap}},
+            details={"limit": cap, "limitName": "lifetime"},
         )
     per_hour, used = settings.of(SURFACES_PER_HOUR), budget.used_within_the_hour(now_ms)
     if len(used) < per_hour:
@@ -54,7 +54,7 @@ def refusal(budget: Budget, settings: Snapshot, now_ms: int) -> Refusal | None:
         return Refusal(
             Code.BUDGET_EXHAUSTED,
             "The person lets agents create no surfaces. Only the person can change this.",
-            details={"limit": {"name": "hourly", "most": 0}},
+            details={"limit": 0, "limitName": "hourly"},
         )
     frees_at = used[-per_hour] + surface_rate_ms
     return Refusal(
@@ -62,7 +62,8 @@ def refusal(budget: Budget, settings: Snapshot, now_ms: int) -> Refusal | None:
         "You have created as many surfaces as you may within an hour. Work on those that there are, or wait until "
         "`resetsAt`.",
         details={
-            "limit": {"name": "hourly", "most": per_hour},
+            "limit": per_hour,
+            "limitName": "hourly",
             "resetsAt": rfc3339(frees_at),
             "retryAfterSeconds": max(1, -((now_ms - frees_at) // 1000)),
         },

@@ -69,12 +69,14 @@ def approval_show(state: AgentState, body: ApprovalNamed, context: Context) -> D
         "agent": {"id": context.address.id, "name": head.name},
         "why": _WHY[approval.kind],
         "target": approval.fingerprint,
+        "owner": approval.target,
         "credential": approval.credential,
         "chain": [*approval.chain],
         "plan": step,
         "decision": decision,
         "reason": reason if isinstance(reason, str) else None,
         "arguments": approval.arguments,
+        "leftOut": {**approval.leftOut},
     }
     return Decision(card)
 
@@ -122,7 +124,7 @@ def _step_goes_on(
     sent = [effect for effect in effects if isinstance(effect, Dispatch)]
     if not sent:  # no run waits for it any more, or the step is refused as things stand now: nothing will use it
         return (*effects, *approvals.changed(id_, approval, Happening.REVOKE, context)), State.VOIDED
-    row = DispatchedCall(tool=approval.tool, at=context.now_ms, approvalId=id_)
+    row = DispatchedCall(target=approval.target, approvalId=id_)
     used = approvals.changed(id_, approval, Happening.USE, context)
     return (*effects, *used, Put(dispatched_row(sent[0].call_id), row.model_dump())), State.IN_USE
 
@@ -156,7 +158,7 @@ def _too_late(state: State) -> Refusal:
         State.DENIED: "was denied already",
         State.EXPIRED: "has expired",
         State.LAPSED: "has lapsed, because what it was for changed",
-        State.VOIDED: "is void, because the credential that asked is gone",
+        State.VOIDED: "is void, because whatever asked for it is gone: the credential, the agent or the run",
     }.get(state, "is not pending")
     return Refusal(Code.WRONG_STATE, f"This approval {was}. Nothing was changed.", details={"state": state.value})
 

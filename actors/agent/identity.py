@@ -12,6 +12,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from actors.agent import approvals
+from actors.agent.plan_run import abandoned
 from actors.agent.state import (
     DEFAULT_CREDENTIAL,
     HEAD_ROW,
@@ -41,6 +42,7 @@ from actors.parsed import DONE, Nothing, parsed, sending_owner
 from bus import address
 from bus.value import Record, Value
 from tools.agent import AgentGetInput, AgentUpdateSelfInput
+from tools.autonomy import ModeName
 from tools.base import Model, Name
 from tools.errors import NOT_FOUND, Refusal, invalid_arguments
 from tools.fence import fenced
@@ -57,7 +59,7 @@ _NAME_TAKEN: Final = invalid_arguments(
 class AgentCreated(Model):
     name: Name
     workspaceId: str
-    mode: Literal["auto", "approval", "plan", "plan_collect"]
+    mode: ModeName
     capabilities: list[Literal["mesh"]]
     tokenHash: TokenHash
 
@@ -69,6 +71,10 @@ class NameClaimed(Model):
 
 class NameRefused(Model):
     callId: str
+
+
+class AgentRemoved(Model):
+    agentId: str = ""
 
 
 class ScopeChanged(Model):
@@ -111,17 +117,21 @@ def agent_created(state: AgentState, body: AgentCreated, context: Context) -> De
     return Decision({}, effects)
 
 
-def agent_removed(state: AgentState, body: Nothing, context: Context) -> Decision:
-    """Every credential stops working with this commit; what the agent was stays for the records."""
+def agent_removed(state: AgentState, body: AgentRemoved, context: Context) -> Decision:
+    """Every credential stops working with this commit, and so does what it asked for and the plan that it has open;
+    what the agent was stays for the records, and what it made can still be undone."""
     sending_owner(context, "app")
     head = state.living()
+    noted = Send(address.DIRECTORY, "removal_noted", {"agentId": context.address.id})
     if head is None:
-        return DONE
+        return Decision({}, (noted,)) if state.head is not None else DONE
     gone = head.model_copy(update={"removed": True})
     effects: tuple[Effect, ...] = (
-        *head.changed(context.address.id, removed=True),
+        *head.narrowed(context.address.id, removed=True),
         *(Delete(credential_row(name)) for name in sorted(state.credentials)),
-        *approvals.voided(state.approvals, None, context),
+        *approvals.voided({id_: each for id_, each in state.approvals.items() if each.step is None}, None, context),
+        *abandoned(state, context),
+        noted,
         Send(address.mailbox(context.address.id), "facts_changed", gone.mailbox_facts(), before_reply=True),
     )
     return Decision({}, effects)
@@ -227,8 +237,11 @@ def scope_changed(state: AgentState, body: ScopeChanged, context: Context) -> De
     if moved == head:
         return DONE
     agent_id = context.address.id
+    left = {id_: each for id_, each in state.approvals.items() if each.step is None}
+    has_moved = moved.workspaceId != head.workspaceId
     effects: tuple[Effect, ...] = (
-        *head.changed(agent_id, workspaceId=moved.workspaceId, inherits=moved.inherits),
+        *head.narrowed(agent_id, workspaceId=moved.workspaceId, inherits=moved.inherits),
+        *(approvals.voided(left, None, context) if has_moved else ()),  # they were for calls in the former scope
         # before_reply: what is sent to it from now on is decided by where it is now.
         Send(address.mailbox(agent_id), "facts_changed", moved.mailbox_facts(), before_reply=True),
     )
@@ -301,7 +314,7 @@ _READERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})
 VERBS: Final[VerbTable[AgentState]] = VerbTable(
     {
         "agent_created": Verb(parsed(AgentCreated, agent_created), _OWNER),
-        "agent_removed": Verb(parsed(Nothing, agent_removed), _OWNER),
+        "agent_removed": Verb(parsed(AgentRemoved, agent_removed), _OWNER),
         "name_claimed": Verb(parsed(NameClaimed, name_claimed), _OWNER),
         "name_refused": Verb(parsed(NameRefused, name_refused), _OWNER),
         "scope_changed": Verb(parsed(ScopeChanged, scope_changed), _OWNER),

@@ -10,15 +10,17 @@ from dataclasses import replace
 from typing import Final
 
 from actors.agent import approvals, budget
-from actors.agent.admission import CallFacts, Mode, admit
+from actors.agent.admission import CallFacts, admit
 from actors.agent.approval import AskedBy, Happening, State
 from actors.agent.approvals import AskingCall
-from actors.agent.plan_steps import StepCall, json_bytes, step_id
+from actors.agent.plan_steps import StepCall, step_id
+from actors.agent.shortening import json_bytes
 from actors.agent.standing import standing
 from actors.agent.state import AgentState
 from actors.decision import Context, Effect, Event
 from bus.limits import approval_arguments_bytes_max
 from bus.value import Record
+from tools.autonomy import Mode
 from tools.base import Kind
 from tools.catalogue import BY_NAME
 from tools.errors import Code, Refusal
@@ -38,7 +40,7 @@ _TOO_LARGE: Final = Refusal(
 def step_refusal(state: AgentState, call: StepCall, context: Context) -> Refusal | None:
     """None when the step may be sent to its owner now."""
     head, tool = state.living(), BY_NAME.get(call.tool)
-    if head is None or call.credential not in state.credentials:
+    if head is None or not state.holds(call.credential, call.credential_made_ms):
         return _GONE
     if tool is None:
         return _NO_SUCH_TOOL
@@ -80,6 +82,7 @@ def asked_for_step(
         arguments=call.arguments,
         target=str(call.target),
         credential=call.credential,
+        credential_made_ms=call.credential_made_ms,
         chain=(context.address.id,),
         step=AskedBy(planId=plan_id, number=number),
     )

@@ -91,6 +91,7 @@ class Step(Model):
     target: str
     workspaceId: str
     credential: str
+    credentialMadeMs: int
     creates: str | None
     phase: StepPhase
     at: int

@@ -11,7 +11,8 @@ from pydantic import Field
 from actors.agent.approvals import approval_id
 from actors.agent.plan_admission import card_of_step
 from actors.agent.plan_book import Closing, PlanBook, Step, StepPhase
-from actors.agent.plan_steps import json_bytes, shortened, step_id
+from actors.agent.plan_steps import step_id
+from actors.agent.shortening import json_bytes, shortened
 from actors.agent.state import AgentState
 from actors.decision import Context, Decision, PrincipalKind, Verb, VerbTable
 from actors.parsed import Nothing, parsed
@@ -19,7 +20,7 @@ from bus.address import Address
 from bus.limits import page_items_max, plan_arguments_shown_bytes_max, plan_page_bytes_max, plan_steps_max
 from bus.value import Record, Value
 from tools.base import Identifier, Model
-from tools.errors import NOT_FOUND, invalid_arguments
+from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
 from tools.fence import Fence
 from tools.plan import PlanGetInput
 from tools.times import rfc3339
@@ -44,6 +45,9 @@ class PlanStep(Model):
     number: StepNumber
 
 
+_NO_PLAN: Final = Refusal(Code.WRONG_STATE, "You have no plan in this workspace yet. plan_begin makes one.")
+
+
 def plan_get(state: AgentState, body: PlanGetInput, context: Context) -> Decision:
     """A plan of another workspace than the caller's scope is none (common 3.3)."""
     if context.principal.agent_id != context.address.id:
@@ -57,7 +61,9 @@ def plan_get(state: AgentState, body: PlanGetInput, context: Context) -> Decisio
     inside = context.principal.workspace_id
     plan_id = _latest(state.plans, inside) if plan_id is None else plan_id
     plan = state.plans.plans.get(plan_id or "")
-    if plan_id is None or plan is None or plan.workspaceId != inside:
+    if plan_id is None:
+        return Decision(_NO_PLAN)
+    if plan is None or plan.workspaceId != inside:
         return Decision(NOT_FOUND)
     steps = state.plans.steps_of(plan_id)
     numbers = [number for number in steps if number > after][: body.limit]
@@ -135,10 +141,10 @@ def _plan(state: AgentState, plan_id: str, context: Context) -> Record:
         "credential": plan.credential,
         "origin": plan.origin,
         "phase": plan.phase,
-        "beganAt": plan.beganAt,
-        "stoppedAt": plan.stoppedAt,
-        "endedAt": plan.endedAt,
-        "undoAskedAt": plan.undoAskedAt,
+        "beganAt": rfc3339(plan.beganAt),
+        "stoppedAt": _time(plan.stoppedAt),
+        "endedAt": _time(plan.endedAt),
+        "undoAskedAt": _time(plan.undoAskedAt),
         "halt": None if plan.halt is None else plan.halt.model_dump(),
         "awaitsApproval": None if card is None else approval_id(context.address.id, card),
         "announcedCount": len(plan.announced),
@@ -163,8 +169,8 @@ def _for_person(number: int, step: Step, closing: Closing | None) -> Record:
     return {
         **_shown(number, step),
         "kind": step.kind,
-        "at": step.at,
-        "endedAt": step.endedAt,
+        "at": rfc3339(step.at),
+        "endedAt": _time(step.endedAt),
         "callId": step.sentAs or step.callId,
         "credential": step.credential,
         "workspaceId": step.workspaceId,

@@ -11,28 +11,24 @@ its target stays the same, so a reserved id is still that of the one surface tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from actors.agent.plan_admission import charged, step_refusal, withdrawn
 from actors.agent.plan_book import FINAL, UNDER_WAY, Halt, Plan, Step, StepEvent, StepResult, plan_row, step_row
-from actors.agent.plan_steps import Settlement, StepCall, call_of, result_of, shortened
+from actors.agent.plan_steps import Settlement, call_of, result_of
+from actors.agent.shortening import shortened
 from actors.agent.state import AgentState
 from actors.decision import Context, Dispatch, Effect, Event, Put
 from bus.address import Address
 from bus.limits import plan_arguments_kept_bytes_max
 from bus.value import Record
-from tools.errors import Code, Refusal
-
-Admits: TypeAlias = Callable[[AgentState, StepCall, Context], Refusal | None]
+from tools.errors import Code
 
 NEEDS_A_CARD: Final = frozenset({"irreversible", "always_ask"})
 
 
-def settled(
-    state: AgentState, call_id: str, settlement: Settlement, context: Context, admits: Admits = step_refusal
-) -> tuple[Effect, ...]:
+def settled(state: AgentState, call_id: str, settlement: Settlement, context: Context) -> tuple[Effect, ...]:
     """Completes the step of that call, and in a run sends the next one out. Empty for a call that is no step's.
 
     A look that could not be made (its message died) is told by the look's id, and ends the run there.
@@ -41,7 +37,7 @@ def settled(
     if known is None:
         return ()
     plan_id, number, step = known
-    change = Run.of(state, plan_id, context, admits)
+    change = Run.of(state, plan_id, context)
     if step.phase == "looking" and step.lookId == call_id:
         change.fail(number, "put_back", result_of(settlement, step))
     elif step.phase == "dispatched" and step.sentAs == call_id:
@@ -56,13 +52,12 @@ def step_approved(
     fingerprint: Record,
     approval_id: str,
     context: Context,
-    admits: Admits = step_refusal,
 ) -> tuple[Effect, ...]:
     """The person approved the card of this step. Empty when no run waits for it any more (see `awaits_card`)."""
     if not awaits_card(state, plan_id, number):
         return ()
-    change = Run.of(state, plan_id, context, admits)
-    refusal = admits(state, call_of(change.steps[number]), context)
+    change = Run.of(state, plan_id, context)
+    refusal = step_refusal(state, call_of(change.steps[number]), context)
     if refusal is not None:
         change.fail(number, "put_back", StepResult(code=refusal.code.value))
     else:
@@ -76,13 +71,26 @@ def step_denied(
     number: int,
     context: Context,
     code: Code = Code.APPROVAL_DENIED,
-    admits: Admits = step_refusal,
 ) -> tuple[Effect, ...]:
     """The card of this step was denied, or lapsed (`code`): the run ends there. Empty when no run waits for it."""
     if not awaits_card(state, plan_id, number):
         return ()
-    change = Run.of(state, plan_id, context, admits)
+    change = Run.of(state, plan_id, context)
     change.fail(number, "put_back", StepResult(code=code.value))
+    return tuple(change.effects)
+
+
+def abandoned(state: AgentState, context: Context) -> tuple[Effect, ...]:
+    """The open plan of an agent that is removed goes no further: its run stops, and one that it began is over. What
+    was collected stays for the person to read or discard."""
+    plan_id = state.plans.open_id
+    if plan_id is None:
+        return ()
+    change = Run.of(state, plan_id, context)
+    if change.plan.may("stop"):
+        change.stop()
+    if change.plan.may("end"):
+        change.end()
     return tuple(change.effects)
 
 
@@ -99,14 +107,13 @@ class Run:
     state: AgentState
     plan_id: str
     context: Context
-    admits: Admits
     plan: Plan
     steps: dict[int, Step]
     effects: list[Effect] = field(default_factory=list)
 
     @classmethod
-    def of(cls, state: AgentState, plan_id: str, context: Context, admits: Admits = step_refusal) -> Run:
-        return cls(state, plan_id, context, admits, state.plans.plans[plan_id], dict(state.plans.steps_of(plan_id)))
+    def of(cls, state: AgentState, plan_id: str, context: Context) -> Run:
+        return cls(state, plan_id, context, state.plans.plans[plan_id], dict(state.plans.steps_of(plan_id)))
 
     @property
     def left(self) -> list[int]:
@@ -145,9 +152,10 @@ class Run:
             self._change(number, "happen", result=result, endedAt=self.context.now_ms, **self._kept(number))
             self._settled_event(number, result)
             self.go_on()
-        elif self.plan.origin == "begun" or not self.plan.is_open:
+        elif settlement.is_unknown or self.plan.origin == "begun" or not self.plan.is_open:
             self._change(number, "fail", result=result, endedAt=self.context.now_ms)
             self._settled_event(number, result)
+            self._halt(number, result)
         else:
             self.fail(number, "put_back", result)
 
@@ -155,6 +163,10 @@ class Run:
         """The step waits again, with why; the run, if it goes on at all, ends at it."""
         self._change(number, event, result=result, lookId=None)
         self._settled_event(number, result)
+        self._halt(number, result)
+
+    def _halt(self, number: int, result: StepResult) -> None:
+        """The run, if there is one, ends at this step."""
         if self.plan.phase == "executing":
             code = result.code or Code.WRONG_STATE.value
             self._put_plan(self.plan.after("halt", halt=Halt(number=number, code=code)))
@@ -181,6 +193,11 @@ class Run:
         self._put_plan(self.plan.after("stop", stoppedAt=self.context.now_ms))
         self._event("plan.stopped")
 
+    def end(self) -> None:
+        """Nothing more is noted down in it."""
+        self._put_plan(self.plan.after("end", endedAt=self.context.now_ms))
+        self._event("plan.ended", steps=len(self.steps))
+
     def discard(self) -> None:
         """What was not run never will be."""
         for number in self.left:
@@ -190,7 +207,7 @@ class Run:
 
     def _send_out(self, number: int) -> None:
         step = self.steps[number]
-        refusal = self.admits(self.state, call_of(step), self.context)
+        refusal = step_refusal(self.state, call_of(step), self.context)
         if refusal is not None:
             self.fail(number, None, StepResult(code=refusal.code.value))
         elif step.kind in NEEDS_A_CARD:

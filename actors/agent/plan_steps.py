@@ -6,7 +6,6 @@ plan_run.py.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -23,23 +22,25 @@ from actors.agent.plan_book import (
     plan_row,
     step_row,
 )
+from actors.agent.shortening import json_bytes, shortened
 from actors.agent.state import AgentState
 from actors.decision import Context, Delete, Effect, Event, Put
 from bus.address import Address
+from bus.identifier import made_id
 from bus.limits import (
     plan_arguments_kept_bytes_max,
     plan_collected_bytes_max,
     plan_steps_max,
+    plan_word_characters_max,
     plans_kept_max,
     plans_removed_at_once_max,
 )
 from bus.value import Record, Value
+from tools.autonomy import took_effect
 from tools.errors import Code, Refusal
 
 COLLECTED_TITLE: Final = "Collected calls"
 NOT_STEPS: Final = frozenset({"plan_begin", "plan_end"})
-_NOTHING_HAPPENED: Final = frozenset({"conflict", "rejected"})
-_word_characters_max: Final = 60  # of an outcome or a code
 
 OpenPhase: TypeAlias = Literal["running", "stopped", "collecting", "executing"]
 
@@ -56,6 +57,7 @@ class StepCall:
     call_id: str
     workspace_id: str
     credential: str
+    credential_made_ms: int
     creates: str | None
     """The kind of surface that a budgeted tool makes ("canvas"), whose id is `target.id`."""
 
@@ -77,7 +79,12 @@ class Settlement:
 
     @property
     def happened(self) -> bool:
-        return self.ok is not None and self.ok.get("outcome") not in _NOTHING_HAPPENED
+        return self.ok is not None and took_effect(self.ok)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it may have happened: then nothing repeats it silently (common 8.3)."""
+        return self.error is not None and self.error.get("code") == Code.OUTCOME_UNKNOWN.value
 
     @property
     def may_be_tried_again(self) -> bool:
@@ -208,6 +215,7 @@ def call_of(step: Step) -> StepCall:
         step.callId,
         step.workspaceId,
         step.credential,
+        step.credentialMadeMs,
         step.creates if step.tries == 0 else None,
     )
 
@@ -223,20 +231,6 @@ def result_of(settlement: Settlement, step: Step) -> StepResult:
         revision=revision if isinstance(revision, int) and not isinstance(revision, bool) else None,
         surfaceId=Address.parse(step.target).id if step.creates and settlement.happened else None,
     )
-
-
-def shortened(arguments: Record, bytes_max: int) -> tuple[Record, dict[str, int]]:
-    """As many whole arguments as fit, the small ones first, and the bytes of each that does not."""
-    sizes = {name: json_bytes(value) for name, value in arguments.items()}
-    kept: set[str] = set()
-    used = 0
-    for name in sorted(sizes, key=lambda one: (sizes[one], one)):
-        used += sizes[name] + len(name)
-        if used > bytes_max:
-            break
-        kept.add(name)
-    left_out = {name: size for name, size in sizes.items() if name not in kept}
-    return {name: value for name, value in arguments.items() if name in kept}, left_out
 
 
 def removed_for_another(book: PlanBook) -> Iterator[Effect]:
@@ -261,6 +255,7 @@ def _step(call: StepCall, arguments: Record, context: Context) -> Step:
         target=str(call.target),
         workspaceId=call.workspace_id,
         credential=call.credential,
+        credentialMadeMs=call.credential_made_ms,
         creates=call.creates,
         phase="collected",
         at=context.now_ms,
@@ -277,6 +272,8 @@ def _collected_form(plan_id: str, number: int, call: StepCall) -> Record:
     }
     if call.creates is not None:
         form[f"{call.creates}Id"] = call.target.id
+    elif call.tool == "workspace_create":  # the directory decides it, so the target does not tell
+        form["id"] = made_id(call.call_id, "workspace")
     return form
 
 
@@ -286,9 +283,4 @@ def _open_phase(phase: Phase) -> OpenPhase:
 
 
 def _word(value: Value) -> str | None:
-    return value[:_word_characters_max] if isinstance(value, str) else None
-
-
-def json_bytes(value: Value) -> int:
-    """Of `value` as compact JSON in ASCII, infinite numbers included."""
-    return len(json.dumps(value, separators=(",", ":")))
+    return value[:plan_word_characters_max] if isinstance(value, str) else None

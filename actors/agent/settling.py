@@ -35,6 +35,13 @@ class MessageDied(Model):
 
 
 def settled(state: AgentState, body: Settled, context: Context) -> Decision:
+    call = state.dispatched.get(body.callId)
+    if call is not None and str(context.principal.owner) != call.target:
+        raise ValueError("a call is settled by the owner that it was sent to")
+    return _settle(state, body, context)
+
+
+def _settle(state: AgentState, body: Settled, context: Context) -> Decision:
     settlement = Settlement(body.ok, body.error)
     effects: list[Effect] = []
     call = state.dispatched.get(body.callId)
@@ -52,7 +59,7 @@ def message_died(state: AgentState, body: MessageDied, context: Context) -> Deci
     call_id = body.body.get("callId")
     if not isinstance(call_id, str) or body.verb != CALL_ADMITTED:
         return DONE
-    return settled(state, Settled(callId=call_id, error=_DIED.to_record()), context)
+    return _settle(state, Settled(callId=call_id, error=_DIED.to_record()), context)
 
 
 def _approval_after(
@@ -66,7 +73,9 @@ def _approval_after(
         happening = Happening.TOOK_EFFECT
     elif settlement.error is not None and settlement.error.get("code") == Code.APPROVAL_LAPSED.value:
         happening = Happening.CHANGED
-    elif approval.credential not in state.credentials:
+    elif settlement.is_unknown:  # it may have taken effect: nothing repeats it silently (common 8.3)
+        happening = Happening.TOOK_EFFECT
+    elif not state.holds(approval.credential, approval.credentialMadeMs):
         happening = Happening.REVOKE
     return approvals.changed(call.approvalId, approval, happening, context)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from actors.agent.admission import GUEST_ID, Mode
 from actors.agent.approval import Approval
 from actors.agent.budget import Budget
 from actors.agent.keys import UsedKey, digest_in
@@ -16,6 +15,7 @@ from actors.agent.stored_book import StoredBook
 from actors.decision import Effect, Put, RowEffect, TellHosts
 from bus.admitted import AUTHORITY_CHANGED
 from bus.value import Record
+from tools.autonomy import GUEST_ID, Mode, ModeName
 from tools.base import Model
 
 HEAD_ROW: Final = "head"
@@ -49,7 +49,7 @@ class Head(Model):
     workspaceId: str
     """Where its calls act; empty when nothing resolves."""
     createdAt: int
-    mode: Literal["auto", "approval", "plan", "plan_collect"]
+    mode: ModeName
     capabilities: list[Literal["mesh"]]
     ran: bool
     """Whether any credential was ever used (mesh 2.1)."""
@@ -77,7 +77,11 @@ class Head(Model):
     def is_guest(self) -> bool:
         return self.kind == GUEST_ID
 
-    def changed(self, agent_id: str, **changes: object) -> tuple[Effect, ...]:
+    def widened(self, **changes: object) -> tuple[Effect, ...]:
+        """The row with `changes` that take nothing away: what is under way goes on."""
+        return (Put(HEAD_ROW, self.model_copy(update=changes).model_dump()),)
+
+    def narrowed(self, agent_id: str, **changes: object) -> tuple[Effect, ...]:
         """The row with `changes` and one version more, which every host hears of before anyone is answered (0009)."""
         head = self.model_copy(update={**changes, "version": self.version + 1})
         return (
@@ -90,7 +94,7 @@ class Credential(Model):
     hash: bytes
     createdAt: int
     usedAt: int | None = None
-    """When it was last used, to the hour."""
+    """When it was last used, to the minute."""
 
 
 class Claim(Model):
@@ -104,8 +108,8 @@ class Claim(Model):
 class DispatchedCall(Model):
     """The row of a call that was committed with its admission and is not settled yet (0009)."""
 
-    tool: str
-    at: int
+    target: str
+    """The owner that settles it."""
     approvalId: str | None = None
     keyDigest: str | None = None
 
@@ -128,6 +132,11 @@ class AgentState:
     dispatched: dict[str, DispatchedCall] = field(default_factory=dict)
     plans: PlanBook = field(default_factory=PlanBook)
     stored: StoredBook = field(default_factory=StoredBook)
+
+    def holds(self, credential: str, made_ms: int) -> bool:
+        """Whether that credential is still there: one that was replaced, or made anew under its name, is another."""
+        known = self.credentials.get(credential)
+        return known is not None and known.createdAt == made_ms
 
     def living(self) -> Head | None:
         """The agent, unless it never was or was removed."""

@@ -49,7 +49,7 @@ def refusal(state: AgentState, context: Context) -> Refusal | None:
         Code.STORAGE_FULL,
         "What you have stored fills your share of the disk, so nothing more was written. Delete what is not needed "
         "any more, such as a canvas of yours, or ask the person for a larger share.",
-        details={"limit": "storedMebibytes", "mebibytes": limit},
+        details={"limit": limit, "limitName": "storedMebibytes"},
     )
 
 

@@ -7,12 +7,13 @@ from typing import Final, Literal
 from pydantic import Field
 
 from actors.credential import TokenHash
-from actors.decision import Context, Decision, Delete, Event, PrincipalKind, Put, Send, Verb, VerbTable
-from actors.directory.state import NOWHERE, DirectoryState, ListedAgent, agent_row
-from actors.parsed import parsed, sending_owner
+from actors.decision import Context, Decision, Delete, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
+from actors.directory.state import NOWHERE, DirectoryState, ListedAgent, RemovedAgent, agent_row, removed_row
+from actors.parsed import DONE, parsed, sending_owner
 from bus import address
-from bus.limits import agents_per_workspace_max, page_items_max
+from bus.limits import agents_per_workspace_max, page_items_max, removed_agents_kept_max
 from bus.value import Record, Value
+from tools.autonomy import ModeName
 from tools.base import Identifier, Model, Name
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
 from tools.names import name_keys
@@ -22,7 +23,7 @@ class AgentAdd(Model):
     agentId: Identifier
     name: Name
     workspaceId: Identifier
-    mode: Literal["auto", "approval", "plan", "plan_collect"]
+    mode: ModeName
     capabilities: list[Literal["mesh"]]
     tokenHash: TokenHash
 
@@ -74,12 +75,37 @@ def agent_remove(state: DirectoryState, body: AgentRemove, context: Context) -> 
     agent = state.agents.get(body.agentId)
     if agent is None:
         return Decision(NOT_FOUND)
-    effects = (
+    removed = RemovedAgent(name=agent.name, workspaceId=agent.workspaceId, at=context.now_ms)
+    effects: tuple[Effect, ...] = (
         Delete(agent_row(body.agentId)),
-        Send(address.agent(body.agentId), "agent_removed", {}, before_reply=True),
+        *_forgotten(state),
+        Put(removed_row(body.agentId), removed.model_dump()),
+        removing(body.agentId),
         Event("agent.removed", {"agentId": body.agentId, "workspaceId": agent.workspaceId}),
     )
     return Decision({"agentId": body.agentId, "name": agent.name}, effects)
+
+
+def removing(agent_id: str) -> Send:
+    """Its owner stops every credential, and answers by `removal_noted`; it is told until it has."""
+    return Send(address.agent(agent_id), "agent_removed", {"agentId": agent_id}, before_reply=True)
+
+
+def removal_noted(state: DirectoryState, body: AgentRemove, context: Context) -> Decision:
+    if sending_owner(context, "agent").id != body.agentId:
+        raise ValueError("an agent's owner speaks for itself")
+    removed = state.removed.get(body.agentId)
+    if removed is None or removed.isTold:
+        return DONE
+    told = removed.model_copy(update={"isTold": True})
+    return Decision({}, (Put(removed_row(body.agentId), told.model_dump()),))
+
+
+def _forgotten(state: DirectoryState) -> tuple[Delete, ...]:
+    """The oldest of too many removed agents; never one whose owner has not heard of it."""
+    surplus = len(state.removed) + 1 - removed_agents_kept_max
+    told = [agent_id for agent_id, removed in state.removed.items() if removed.isTold]
+    return tuple(Delete(removed_row(agent_id)) for agent_id in told[: max(0, surplus)])
 
 
 def agents_in_scope(state: DirectoryState, body: AgentsInScope, context: Context) -> Decision:
@@ -153,6 +179,7 @@ _PERSON: Final = frozenset({PrincipalKind.PERSON})
 VERBS: Final[VerbTable[DirectoryState]] = VerbTable(
     {
         "agent_add": Verb(parsed(AgentAdd, agent_add), _PERSON),
+        "removal_noted": Verb(parsed(AgentRemove, removal_noted), frozenset({PrincipalKind.OWNER})),
         "agent_remove": Verb(parsed(AgentRemove, agent_remove), _PERSON),
         "agents_in_scope": Verb(parsed(AgentsInScope, agents_in_scope), frozenset({PrincipalKind.AGENT})),
         "claim_name": Verb(parsed(ClaimName, claim_name), frozenset({PrincipalKind.OWNER})),

@@ -30,6 +30,7 @@ from actors.decision import (
     Verb,
     VerbTable,
 )
+from actors.directory.agents import removing
 from actors.directory.scopes import left_behind, renaming, scoping
 from actors.directory.state import Deleting, DirectoryState, workspace_row
 from actors.directory.workspaces import activating, shown_of
@@ -113,12 +114,17 @@ def message_died(state: DirectoryState, message: Message, context: Context) -> D
     its owner admits its calls by what it was told."""
     body = message.body.get("body")
     agent_id = body.get("agentId") if isinstance(body, dict) else None
-    if message.body.get("verb") not in ("scope_changed", "renamed") or agent_id not in state.agents:
+    is_agents = message.body.get("verb") in ("scope_changed", "renamed") and agent_id in state.agents
+    is_removal = message.body.get("verb") == "agent_removed" and agent_id in state.removed
+    if not is_agents and not is_removal:
         return DONE
     return Decision({}, (_told_later(str(agent_id), context),))
 
 
 def tell_again(state: DirectoryState, body: TellAgain, context: Context) -> Decision:
+    removed = state.removed.get(body.agentId)
+    if removed is not None and not removed.isTold:
+        return Decision({}, (removing(body.agentId),))
     agent = state.agents.get(body.agentId)
     if agent is None:
         return DONE

@@ -1,4 +1,4 @@
-"""The directory's rows: `active`, `agent/<id>`, `workspace/<id>`, and the indexes that are built from them."""
+"""The directory's rows: `active`, `agent/<id>`, `removed/<id>`, `workspace/<id>`; and the indexes built from them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ def agent_row(agent_id: str) -> str:
     return f"agent/{agent_id}"
 
 
+def removed_row(agent_id: str) -> str:
+    return f"removed/{agent_id}"
+
+
 def workspace_row(workspace_id: str) -> str:
     return f"workspace/{workspace_id}"
 
@@ -30,6 +34,16 @@ class ListedAgent(Model):
     """Milliseconds since the epoch, like every time in a row."""
     inherits: bool = False
     """Whether it follows the person's active workspace (common 3.1)."""
+
+
+class RemovedAgent(Model):
+    """An agent that the person removed: what it made can still be looked at and undone."""
+
+    name: str
+    workspaceId: str
+    at: int
+    isTold: bool = False
+    """Whether its owner has heard of it."""
 
 
 class Deleting(Model):
@@ -87,6 +101,8 @@ class DirectoryState:
     inheriting: set[str] = field(default_factory=set)
     """The ids of the agents that follow the active workspace."""
     inheriting_names: NameIndex = field(default_factory=NameIndex)
+    removed: dict[str, RemovedAgent] = field(default_factory=dict)
+    """By id, oldest agents first."""
 
     def living(self, workspace_id: str) -> ListedWorkspace | None:
         """The workspace, unless there is none or it is being deleted."""
@@ -126,6 +142,10 @@ def apply(state: DirectoryState, effect: RowEffect) -> None:
             _forget_agent(state, agent_id)
             if isinstance(effect, Put):
                 _list_agent(state, agent_id, ListedAgent.model_validate(effect.value))
+        case ("removed", _, agent_id), Put(_, value):
+            state.removed[agent_id] = RemovedAgent.model_validate(value)
+        case ("removed", _, agent_id), _:
+            state.removed.pop(agent_id, None)
         case ("workspace", _, workspace_id), _:
             former = state.workspaces.pop(workspace_id, None)
             if former is not None:

@@ -15,7 +15,7 @@ from actors.directory.scopes import following_active
 from actors.directory.state import ACTIVE_ROW, DirectoryState, ListedWorkspace, workspace_row
 from actors.parsed import Nothing, parsed
 from bus import address
-from bus.identifier import derived_id, milliseconds_of
+from bus.identifier import made_id
 from bus.limits import path_characters_max, workspaces_max
 from bus.value import Record, Value
 from tools.base import Identifier, Model, Name
@@ -55,15 +55,10 @@ def workspace_create(state: DirectoryState, body: WorkspaceCreateInput, context:
     refusal = _new_refusal(state, body.name)
     if refusal is not None:
         return Decision(refusal)
-    workspace_id = created_id(context.call_id)
+    workspace_id = made_id(context.call_id, "workspace")
     row = ListedWorkspace(name=body.name, root=None, createdAt=context.now_ms)
     effects = _made(state, workspace_id, row, body, context)
     return Decision({"id": workspace_id, "name": body.name}, effects)
-
-
-def created_id(call_id: str) -> str:
-    """The id of the workspace that a call of workspace_create makes: a repeat makes the same one."""
-    return derived_id(milliseconds_of(call_id), call_id, "workspace")
 
 
 def workspace_update(state: DirectoryState, body: WorkspaceUpdateInput, context: Context) -> Decision:
@@ -151,7 +146,11 @@ def directory_list(state: DirectoryState, body: Nothing, context: Context) -> De
         }
         for agent_id, agent in sorted(state.agents.items())
     ]
-    listed: Record = {"workspaces": workspaces, "deleting": deleting, "agents": agents}
+    removed: list[Value] = [
+        {"agentId": agent_id, "name": agent.name, "workspaceId": agent.workspaceId or None, "at": rfc3339(agent.at)}
+        for agent_id, agent in state.removed.items()
+    ]
+    listed: Record = {"workspaces": workspaces, "deleting": deleting, "agents": agents, "removed": removed}
     return Decision({**listed, "activeWorkspaceId": state.active})
 
 

@@ -49,7 +49,7 @@ from bus.value import Record
 from tools.agent import AgentTriggerInput, TaskEnvelope
 from tools.base import Model
 from tools.errors import NOT_FOUND, Code, Refusal, unavailable
-from tools.tiers import TierFacts, capability_tier, withheld_records
+from tools.tiers import TierFacts, delivery_refusal
 
 
 class TaskOffered(Model):
@@ -250,25 +250,17 @@ def _recipient_refusal(recipient_id: str, caller: TierFacts) -> Refusal | None:
     """What the caller's own mailbox can already say about the recipient."""
     if not address.is_id(recipient_id):
         return NOT_FOUND
-    return _withheld_refusal(caller, caller) if recipient_id == caller.agent_id else None
+    return delivery_refusal(caller, caller) if recipient_id == caller.agent_id else None
 
 
 def _delivery_refusal(state: MailboxState, caller: Facts, caller_id: str, context: Context) -> Refusal | None:
     facts = state.facts
     if facts is None or not facts.workspaceId or facts.workspaceId != caller.workspaceId:
         return NOT_FOUND  # agents that are nowhere are not together either
-    refusal = _withheld_refusal(caller.for_tiers(caller_id), facts.for_tiers(context.address.id))
+    refusal = delivery_refusal(caller.for_tiers(caller_id), facts.for_tiers(context.address.id))
     if refusal is not None:
         return refusal
     return room_refusal(state, caller_id, context)
-
-
-def _withheld_refusal(caller: TierFacts, callee: TierFacts) -> Refusal | None:
-    tier, withheld = capability_tier(caller, callee)
-    if tier == "deliver":
-        return None
-    message = "A task cannot be delivered to that agent now, so it was not queued. The reasons are given."
-    return Refusal(Code.DELIVERY_WITHHELD, message, details={"withheld": withheld_records(withheld)})
 
 
 def _acceptance(thread_id: str, sender: address.Address, state: MailboxState) -> Send:

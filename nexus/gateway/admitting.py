@@ -22,9 +22,14 @@ from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash
 from nexus.gateway.identity import Identity, waiting_count
+from nexus.gateway.recipients import recipient_refusal
 from nexus.gateway.route import claimed_workspace, owner_of
 from tools.base import Tool
 from tools.errors import Refusal, unavailable
+
+
+class MayHaveBeenSentOn(Exception):
+    """No answer to an admission that had the call: it may be dispatched or collected (common 8.3)."""
 
 
 @message_record
@@ -73,10 +78,16 @@ class Admissions:
         self._clock = clock
 
     async def admit(self, request: ToolRequest, tool: Tool, arguments: Arguments | Refusal, call_id: str) -> Admission:
-        """Raises DeadlinePassed; nothing has reached the tool's owner then."""
+        """Raises DeadlinePassed, when nothing can have come of the call yet, and MayHaveBeenSentOn."""
         body = self._body(request, tool, arguments, call_id)
         for _ in range(admission_rounds_max):
-            reply = await self._ask(request, body, remaining_ms(request, tool, self._clock))
+            within_ms = remaining_ms(request, tool, self._clock)
+            try:
+                reply = await self._ask(request, body, within_ms)
+            except DeadlinePassed as passed:
+                if "call" in body and passed.was_sent:
+                    raise MayHaveBeenSentOn from passed
+                raise
             if reply.ok is None:
                 return Admission(True, request.identity.waiting, refusal=reply.error)
             needs, stamp = reply.ok.get("needs"), reply.ok.get("stamp")
@@ -147,6 +158,9 @@ class Admissions:
             to, tool.name, arguments.record, call_id=self._clock.new_id(), within_ms=within_ms, stamp=stamp
         )
         if reply.ok is not None:
+            refusal = await recipient_refusal(self._caller, self._clock, tool.name, arguments.record, stamp, within_ms)
+            if refusal is not None:
+                return {WOULD: {"error": refusal.to_record()}}
             return {WOULD: reply.ok.get(WOULD), FINGERPRINT: reply.ok.get(FINGERPRINT)}
         error = reply.error or {}
         return None if error.get("code") == STALE_STAMP else {WOULD: {"error": error}}

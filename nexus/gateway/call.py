@@ -23,7 +23,7 @@ from bus.envelope import Reply
 from bus.limits import admissions_per_call_max, result_bytes_max
 from bus.message_record import message_record
 from bus.value import Record
-from nexus.gateway.admitting import Admission, Admissions, ToolRequest, remaining_ms
+from nexus.gateway.admitting import Admission, Admissions, MayHaveBeenSentOn, ToolRequest, remaining_ms
 from nexus.gateway.arguments import Arguments, check_arguments
 from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal, opened_arguments, sealed_content
@@ -110,8 +110,10 @@ class Journey:
         for _ in range(admissions_per_call_max):
             try:
                 admission = await self._admissions.admit(request, tool, arguments, call_id)
-            except DeadlinePassed:  # nothing has reached the tool's owner
+            except DeadlinePassed:
                 return refused(unavailable(), waiting)
+            except MayHaveBeenSentOn:
+                return refused(_OUTCOME_UNKNOWN, waiting)
             waiting = admission.waiting
             if not admission.authenticated:
                 raise NotAuthenticated

@@ -14,7 +14,7 @@ from bus import address
 from bus.limits import page_items_default
 from bus.value import Record
 from nexus.gateway.reading import OwnerRefused, Reading
-from nexus.gateway.standing import tool_list
+from nexus.gateway.tool_list import tool_list
 from tools.base import Route, Tool
 from tools.errors import Code, Refusal
 from tools.tiers import TierFacts, capability_tier, withheld_records

@@ -20,6 +20,7 @@ from bus.address import Address
 from bus.limits import cards_remembered_max, follow_retry_ms, note_characters_max
 from bus.value import Record, Value, records
 from nexus.gateway import person_bus
+from nexus.gateway.card_facts import facts_now
 from nexus.gateway.person_owners import Directory, Owners, VerbRefused, text
 from nexus.gateway.person_table import Run, Stream, Typed, checked, streamed
 from nexus.gateway.person_upkeep import Emit
@@ -48,7 +49,7 @@ class ApprovalsList(Model):
     all: bool = False
     agent: Typed | None = None
     workspace: Typed | None = None
-    """With `agent`: where it is looked for."""
+    """Of calls in this workspace only; with `agent`, also where it is looked for."""
 
 
 class ApprovalNamed(Model):
@@ -73,7 +74,11 @@ async def approvals_list(owners: Owners, asked: ApprovalsList) -> Record:
         agent_ids = [directory.agent(asked.agent, asked.workspace).id]
     else:
         agent_ids = [text(one, "agentId") for one in directory.agents]
-    return {"approvals": cast("list[Value]", await _listed(owners, directory, agent_ids, all_kept=asked.all))}
+    listed = await _listed(owners, directory, agent_ids, all_kept=asked.all)
+    if asked.workspace is not None:
+        inside = directory.workspace(asked.workspace).id
+        listed = [one for one in listed if one.get("workspaceId") == inside]
+    return {"approvals": cast("list[Value]", listed)}
 
 
 async def approvals_show(owners: Owners, asked: ApprovalNamed) -> Record:
@@ -157,6 +162,7 @@ async def _card(owners: Owners, directory: Directory, approval_id: str) -> Recor
     chain = card.get("chain")
     whole: Record = {
         **card,
+        "now": await facts_now(owners, directory, card) if card.get("state") == "pending" else {},
         "workspace": {"id": card.get("workspaceId"), "name": _workspace_name(directory, card)},
         "chain": [
             {"id": one, "name": directory.agent_name(one)}

@@ -16,21 +16,20 @@ from pydantic import Field
 
 from bus import address
 from bus.address import DIRECTORY
+from bus.limits import surfaces_lifetime_max
 from bus.value import Record, records
 from nexus.gateway.naming import Named
 from nexus.gateway.person_owners import Owners, VerbRefused, text
 from nexus.gateway.person_table import Nothing, Run, Typed, checked
+from tools.autonomy import GUEST_ID, ModeName
 from tools.base import Model, Name
 from tools.catalogue import BY_NAME
 from tools.errors import Code, Refusal
 
-GUEST_ID: Final = "guest"
-"""The unidentified caller's agent, of no workspace and in no directory (common 2.3, decision 0009)."""
-
 _SECRET_BYTES: Final = 32
 _NEAR_NAMES_MAX: Final = 5
 
-Mode: TypeAlias = Literal["auto", "approval", "plan", "plan_collect"]
+Mode: TypeAlias = ModeName
 Capability: TypeAlias = Literal["mesh"]
 CredentialName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 """Plain, since it stands on cards and in the log: letters, digits, dot, dash and underscore, at most 64."""
@@ -75,7 +74,7 @@ class AgentWithhold(AgentNamed):
 
 
 class AgentBudget(AgentNamed):
-    lifetime: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    lifetime: Annotated[int, Field(ge=0, le=surfaces_lifetime_max)] | None = None
     reset: bool = False
 
 
@@ -131,7 +130,7 @@ async def agent_token(owners: Owners, asked: AgentNamed) -> Record:
 async def agent_remove(owners: Owners, asked: AgentNamed) -> Record:
     meant = await _meant(owners, asked)
     await owners.ask(DIRECTORY, "agent_remove", {"agentId": meant.id})
-    await owners.authority_told([meant.id])
+    await owners.authority_told([meant.id], isRemoved=True)
     return _who(meant)
 
 

@@ -47,6 +47,8 @@ class Directory:
     workspaces: Sequence[Record]
     agents: Sequence[Record]
     active_workspace_id: str
+    removed: Sequence[Record] = ()
+    """Agents that were removed: their plans can still be looked at and undone."""
     deleting: Sequence[Record] = ()
     """Workspaces that are being deleted: none of `workspaces`, but their names are not free yet."""
 
@@ -60,7 +62,18 @@ class Directory:
 
     def agent_name(self, agent_id: str) -> str:
         """Its name, for showing; empty when there is no such agent (any more)."""
-        return next((text(one, "name") for one in self.agents if one.get("agentId") == agent_id), "")
+        every = (*self.agents, *self.removed)
+        return next((text(one, "name") for one in every if one.get("agentId") == agent_id), "")
+
+    def agent_or_removed(self, typed: str, workspace: str | None) -> Named:
+        """Like `agent`; a removed one only by its id, or by a name that no agent has now. Raises VerbRefused."""
+        inside = self.workspace(workspace).id if workspace else None
+        present = self.agents_named(inside)
+        gone = [_named(one, "agentId", workspace_id=text(one, "workspaceId")) for one in self.removed]
+        is_gone = not any(typed in (one.id, one.name) for one in present) and any(
+            typed in (one.id, one.name) for one in gone
+        )
+        return chosen(resolve("agent", typed, gone if is_gone else present))
 
     def agents_named(self, inside: str | None) -> list[Named]:
         """Every agent, or those pinned to the workspace with id `inside`."""
@@ -81,9 +94,12 @@ class Owners:
     clock: Clock
     shards: int
 
-    async def authority_told(self, agent_ids: Iterable[str]) -> None:
-        """What came to these agents by way of the directory counts at every host from now on (0009, Narrowing)."""
-        asked = [self.ask(address.agent(agent_id), "authority_tell", {}) for agent_id in agent_ids]
+    async def authority_told(self, agent_ids: Iterable[str], **holds: str | bool) -> None:
+        """What came to these agents by way of the directory counts at every host from now on (0009, Narrowing).
+
+        `holds` says what that is; raises VerbRefused, retryable, when an agent's owner has not heard of it yet.
+        """
+        asked = [self.ask(address.agent(agent_id), "authority_tell", {**holds}) for agent_id in agent_ids]
         await asyncio.gather(*asked)
 
     async def ask(
@@ -123,6 +139,7 @@ class Owners:
             records(listed, "workspaces"),
             records(listed, "agents"),
             active if isinstance(active, str) else "",
+            records(listed, "removed"),
             records(listed, "deleting"),
         )
 

@@ -32,6 +32,9 @@ from tools.errors import Code, Refusal
 
 StepNumber = Annotated[int, Field(ge=1, le=plan_steps_max)]
 
+_NO_CHANGE: Final = frozenset({"plan_begin", "plan_end"})
+"""Steps of a collected plan that changed nothing to be restored."""
+
 _PLAN_ID: Final = re.compile(r"([0-9A-Za-z_-]{1,64})\.[0-9a-z]{26}\Z")
 _OVER: Final = frozenset({"ended", "discarded"})
 _FINAL: Final = frozenset({"done", "failed", "discarded"})
@@ -84,10 +87,12 @@ async def plan_list(owners: Owners, asked: PlanList) -> Record:
     """Plans of all agents, or of one, or of a workspace's: agent by agent, newest first."""
     directory = await owners.directory()
     if asked.agent is not None:
-        agent_ids = [directory.agent(asked.agent, asked.workspace).id]
+        agent_ids = [directory.agent_or_removed(asked.agent, asked.workspace).id]
     else:
         inside = directory.workspace(asked.workspace).id if asked.workspace else None
         agent_ids = [one.id for one in directory.agents_named(inside)]
+        gone = (one for one in directory.removed if inside in (None, one.get("workspaceId")))
+        agent_ids += [text(one, "agentId") for one in gone]
     found = await owners.read_each([address.agent(one) for one in agent_ids], "plans_list")
     listed: list[Value] = [
         {**plan, **_names(directory, agent_id, text(plan, "workspaceId"))}
@@ -138,7 +143,9 @@ async def plan_undo_preview(owners: Owners, asked: OnePlan) -> Record:
     kept: list[Value] = [
         {"number": step.get("number"), "tool": step.get("tool"), "target": step.get("target")}
         for step in steps
-        if step.get("state") == "done" and step.get("target") not in closed_with_it
+        if step.get("state") == "done"
+        and step.get("target") not in closed_with_it
+        and step.get("tool") not in _NO_CHANGE
     ]
     summary = {name: value for name, value in plan.items() if name not in ("steps", "next", "announced")}
     return meant.named({**summary, "surfaces": cast("list[Value]", list(facts)), "cannotRestore": kept})
@@ -215,7 +222,7 @@ async def _meant(owners: Owners, asked: OnePlan) -> _Meant:
     directory = await owners.directory()
     if named := _PLAN_ID.match(asked.plan):
         return _Meant(named[1], asked.plan, directory)
-    agent_id = directory.agent(asked.plan, asked.workspace).id
+    agent_id = directory.agent_or_removed(asked.plan, asked.workspace).id
     found = await _told(owners, address.agent(agent_id), "plan_show", {"limit": 0}, _NO_PLAN)
     return _Meant(agent_id, text(found, "planId"), directory)
 

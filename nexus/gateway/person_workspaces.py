@@ -84,7 +84,8 @@ async def workspace_use(owners: Owners, asked: WorkspaceNamed) -> Record:
     directory = await owners.directory()
     meant = directory.workspace(asked.workspace)
     await owners.ask(DIRECTORY, "workspace_use", {"workspaceId": meant.id})
-    await owners.authority_told([text(one, "agentId") for one in directory.agents if one.get("inherits") is True])
+    inheriting = [text(one, "agentId") for one in directory.agents if one.get("inherits") is True]
+    await owners.authority_told(inheriting, workspaceId=meant.id)
     return {"workspaceId": meant.id, "name": meant.name}
 
 
@@ -117,7 +118,8 @@ async def workspace_delete(owners: Owners, asked: WorkspaceNamed) -> Record:
     meant, inside = directory.workspace(asked.workspace), directory.agents
     body: Record = {"workspaceId": meant.id}
     await owners.ask(DIRECTORY, "workspace_delete", body, within_ms=deletion_deadline_ms)
-    await owners.authority_told([text(one, "agentId") for one in inside if text(one, "workspaceId") == meant.id])
+    moved = [text(one, "agentId") for one in inside if text(one, "workspaceId") == meant.id]
+    await owners.authority_told(moved, notWorkspaceId=meant.id)
     return contents
 
 
@@ -125,7 +127,7 @@ async def agent_pin(owners: Owners, asked: AgentPin) -> Record:
     directory = await owners.directory()
     meant, to = directory.agent(asked.agent, asked.workspace), directory.workspace(asked.to)
     answer = await owners.ask(DIRECTORY, "agent_pin", {"agentId": meant.id, "workspaceId": to.id})
-    await owners.authority_told([meant.id])
+    await owners.authority_told([meant.id], workspaceId=to.id)
     return {**answer, "workspace": to.name}
 
 
@@ -134,7 +136,7 @@ async def agent_inherit(owners: Owners, asked: AgentInherit) -> Record:
     directory = await owners.directory()
     meant = directory.agent(asked.agent, asked.workspace)
     answer = await owners.ask(DIRECTORY, "agent_inherit", {"agentId": meant.id, "inherits": asked.inherits})
-    await owners.authority_told([meant.id])
+    await owners.authority_told([meant.id], workspaceId=text(answer, "workspaceId"))
     return {**answer, "workspace": directory.workspace_name(text(answer, "workspaceId"))}
 
 

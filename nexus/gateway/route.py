@@ -10,7 +10,7 @@ from typing import Final, assert_never
 
 from bus import address
 from bus.address import Address
-from bus.identifier import derived_id, milliseconds_of
+from bus.identifier import made_id
 from bus.value import Record
 from tools.base import Route, Scope, Tool
 
@@ -40,7 +40,7 @@ def owner_of(tool: Tool, arguments: Record, stamp: Record, call_id: str) -> Addr
         case Route.CANVAS:
             return address.canvas(workspace_id, _part(arguments.get("canvasId")))
         case Route.NEW_CANVAS:
-            return address.canvas(workspace_id, derived_id(milliseconds_of(call_id), call_id, "canvas"))
+            return address.canvas(workspace_id, made_id(call_id, "canvas"))
         case Route.WORKSPACE:
             return address.workspace(workspace_id)
         case Route.OWN_AGENT:

@@ -187,7 +187,7 @@ def test_a_call_sent_on_under_an_older_authority_is_refused_when_the_narrowing_h
         hosts.restart(target)
         joined = await joining(hosts, to, call_id)
         assert joined is not None
-        assert joined["code"] == "unidentified_caller"
+        assert (joined["code"], joined["retryable"]) == ("unavailable", True)
         await narrowing
         await quiet(hosts)
         told = (await rows_of(hosts))[f"settled/{call_id}"]

@@ -179,3 +179,20 @@ async def test_what_a_tool_declares_volatile_does_not_make_another_call() -> Non
         for arguments in ({**CANVAS, "limit": 3}, {**CANVAS, "limit": 4}, {"canvasId": "c2"}):
             await bench.call("canvas_remove", arguments)
         assert same[0] == same[1] != same[2]
+
+
+@in_loop
+async def test_an_admission_that_had_the_call_and_is_not_answered_has_an_unknown_outcome() -> None:
+    """common 8.3: the agent's owner may have sent the call on, or collected it"""
+    async with GatewayBench() as bench:
+        answers: list[Scripted] = [DeadlinePassed(was_sent=True), wants("call")]
+        bench.caller.on("admit", lambda sent: answers.pop())
+        assert error_of(await bench.call("canvas_write", CANVAS))["code"] == "outcome_unknown"
+
+
+@in_loop
+async def test_an_admission_without_the_call_that_is_not_answered_changed_nothing() -> None:
+    """common 8.3"""
+    async with GatewayBench() as bench:
+        bench.caller.on("admit", DeadlinePassed(was_sent=True))
+        assert error_of(await bench.call("canvas_write", CANVAS))["code"] == "unavailable"

@@ -63,14 +63,12 @@ NOT_BUILT = frozenset(
 
 PARTLY_BUILT = {
     "common 7.2": "there is no shared memory yet, which refuses instead",
-    "common 3.5": "collected steps do not exist yet; keys and approvals are held",
     "common 4.3": "browser_release_control does not exist yet",
     "common 5.3": "only canvases and workspaces are approved yet, no files, elements or programs",
     "common 5.4": "the chain of agents that led to a call comes with the mesh",
     "common 8.5": "artifacts do not exist yet; too many canvases of one workspace are not refused",
     "common 1.3": "no family can come and go yet; a credential cannot be narrowed to families",
-    "common 2.1": "one credential an agent; a call admitted just before a revocation may still act for up to 5 s",
+    "common 2.1": "no launched programs yet, whose credentials die with them",
     "common 2.4": "no console login; sessions and runs do not exist yet, their marks are refused",
-    "common 4.4": "no plan_collect mode; schemas admit the form",
     "common 8.3": "no effects on the world yet; an unknown outcome is said",
 }

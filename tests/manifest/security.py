@@ -43,5 +43,5 @@ PARTLY_BUILT = {
     "security 2.16": "sessions, launches and runs do not exist yet; children are held",
     "security 2.17": "nothing is opened beneath a root yet; which folders can be one is held",
     "security 2.19": "pictures and archives do not exist yet; secret rules are held",
-    "security 2.23": "that one agent's cards keep no other from getting one is not tried yet",
+    "security 2.23": "artifacts do not exist yet",
 }

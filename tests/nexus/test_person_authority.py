@@ -6,12 +6,11 @@ import hashlib
 
 import pytest
 
-from actors.agent import admission
 from bus.value import Record
-from nexus.gateway.person_authority import GUEST_ID
 from tests.nexus.test_person_port import LISTS
 from tests.support.person_port import ask, refused_code, running_port
 from tests.support.scripted_caller import Script
+from tools.autonomy import GUEST_ID
 from tools.errors import NOT_FOUND, Code, Refusal
 
 DONE: Record = {"changed": True}
@@ -136,7 +135,6 @@ def test_the_guests_token_is_made_anew_each_time_and_names_no_agent_of_the_direc
         assert ask(port, "guest.status")["ok"] == {"isOn": False, "createdAt": None, "lastUsedAt": None}
         first, second = (ask(port, "guest.on")["ok"]["token"] for _ in range(2))
         hashes = [body["tokenHash"] for body in port.caller.bodies("guest_on")]
-        assert GUEST_ID == admission.GUEST_ID
         assert first != second and first.startswith(f"nx_{GUEST_ID}_")
         assert hashes == [hashlib.sha256(one.removeprefix("nx_guest_").encode()).digest() for one in (first, second)]
         credential: Record = {"name": "default", "createdAt": "then", "lastUsedAt": "later"}

@@ -66,6 +66,8 @@ def test_where_an_agent_acts_and_under_which_name_goes_to_the_directory(
         answer = ask(port, verb, {"agent": "Bo", "workspace": "Shop", **asked})["ok"]
         assert port.caller.bodies(sent) == [body]
         assert answer.items() >= told.items()
+        heard = [sent.to.id for sent in port.caller.sent_of("authority_tell")]
+        assert heard == ([] if verb == "agent.rename" else ["b1"]), "every host knows before the person is answered"
 
 
 def test_a_canvas_is_deleted_at_the_revision_that_it_has() -> None:

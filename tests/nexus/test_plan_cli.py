@@ -204,7 +204,7 @@ def test_the_preview_of_an_undo_is_honest(commands: Commands) -> None:
     assert f"canvas {canvas_id}  Board" in shown
     assert "others have changed it" in shown
     assert "others hold roles on it: Bo, gone" in shown
-    assert "cannot be restored:\n  2. canvas_move_elements on canvas/w1/c-old" in shown
+    assert "cannot be restored:\n  2. canvas_move_elements on canvas c-old" in shown
     assert f"canvas {canvas_id}: closing" in shown
 
 

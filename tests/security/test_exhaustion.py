@@ -19,7 +19,7 @@ from actors.roster import roster
 from bus import address
 from bus.address import DIRECTORY
 from bus.codec import pack_row
-from bus.limits import open_threads_per_recipient_max, open_threads_sender_divisor
+from bus.limits import approvals_pending_max, open_threads_per_recipient_max, open_threads_sender_divisor
 from bus.store import state_key
 from bus.value import Record
 from nexus.gateway.asgi import Gateway
@@ -134,7 +134,7 @@ async def test_one_agent_that_has_filled_its_share_of_the_disk_keeps_nobody_else
         home.hosts.stores[0].commit([(row, pack_row(1 << 30))])
         home.hosts.restart(0)
         error = await home.refused(GREEDY, "agent_update_self", {"persona": "More."})
-        assert (error["code"], error["limit"]) == ("storage_full", "storedMebibytes")
+        assert (error["code"], error["limitName"]) == ("storage_full", "storedMebibytes")
         assert "agents" in await home.call(GREEDY, "agent_list_peers"), "it reads on"
         await home.others_and_the_person_go_on()
 
@@ -159,6 +159,23 @@ async def test_a_flood_of_bad_tokens_keeps_an_agents_own_calls_waiting_no_longer
         await home.others_and_the_person_go_on()
         assert {await each for each in flood} == {401}
         assert home.gateway.uses.under_way(GREEDY) == 0
+
+
+@in_loop
+async def test_one_agent_whose_cards_are_full_keeps_nobody_else_from_getting_one() -> None:
+    """common 5.1, security 2.5, 2.23"""
+    async with WholeHome() as home:
+        for agent_id in (GREEDY, OTHER):
+            await home.hosts.ok(address.agent(agent_id), "agent_set_mode", {"mode": "approval"})
+        for number in range(approvals_pending_max):
+            error = await home.refused(GREEDY, "agent_update_self", {"persona": f"Persona {number}"})
+            assert error["code"] == "approval_required"
+        error = await home.refused(GREEDY, "agent_update_self", {"persona": "One more"})
+        assert (error["code"], error["limit"]) == ("rate_limited", approvals_pending_max)
+        error = await home.refused(OTHER, "agent_update_self", {"persona": "Mine"})
+        approval = {"approvalId": error["approvalId"], "decision": "approve", "how": "command"}
+        await home.hosts.ok(address.agent(OTHER), "approval_decide", approval)
+        assert "error" not in await home.call(OTHER, "agent_update_self", {"persona": "Mine"})
 
 
 async def _with_a_bad_token(home: WholeHome) -> int:

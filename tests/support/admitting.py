@@ -70,6 +70,11 @@ class Caller:
         assert isinstance(stamp, dict)
         return self._carried(tool, arguments, stamp, str(reply.get("callId") or call_id), rounds, settles)
 
+    def admitted_only(self, tool: Tool, arguments: Record) -> object:
+        """The code that admission refuses a call with, delivering nothing meanwhile."""
+        came = self.call(tool, arguments, settles=False)
+        return came.code
+
     def _admit(self, body: Record) -> Record:
         home, to = self.home, address.agent(self.agent_id)
         call_id = home.begin(to, "admit", body, GATEWAY)

@@ -42,7 +42,7 @@ def outside(process_id: int) -> Lineage:
 def running_port(
     script: Script, *, shards: int = 1, user_id: int | None = None, lineage: LineageOf = outside
 ) -> Iterator[RunningPort]:
-    caller = ScriptedCaller(script)
+    caller = ScriptedCaller({("agent", "authority_tell"): {}, **script})
     run = Path(tempfile.mkdtemp(prefix="nexus-test-"))
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(str(run / "person.sock"))

@@ -10,7 +10,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-def eventually(look: Callable[[], Found | None], *, seconds: float = 15.0, what: str = "the condition") -> Found:
+def eventually(look: Callable[[], Found | None], *, seconds: float = 40.0, what: str = "the condition") -> Found:
     """What `look` answers once it is true. Fails the test after `seconds`."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from actors.agent import RULES
 from actors.agent.plan_book import Plan, Step
@@ -20,6 +21,8 @@ from tools.errors import Code, Refusal
 
 AGENT = "a1"
 WORKSPACE = "w1"
+MADE_MS: Final = ManualClock().now_ms()
+"""When the default credential was made: first of all."""
 HASH = b"h" * 32
 FINGERPRINT: Record = {"title": "Plan", "revision": 3}
 _ANYBODY = frozenset(PrincipalKind)
@@ -110,7 +113,9 @@ class Planning:
         """As the owner of the target tells it; `ok` is a plain success unless an error is given."""
         told: Record | None = None if error is None else {"code": error.value, "message": "No.", "retryable": False}
         told_ok: Record | None = {"outcome": "applied"} if ok is None and told is None else ok
-        self.bench.send("settled", {"callId": call_id, "ok": told_ok, "error": told}, owner(canvas("any")))
+        sent = self.bench.state.dispatched.get(call_id)
+        target = canvas("any") if sent is None else Address.parse(sent.target)
+        self.bench.send("settled", {"callId": call_id, "ok": told_ok, "error": told}, owner(target))
 
     def decide(self, decision: str) -> Record | Refusal | None:
         """The person decides the card of a step that waits for it."""
@@ -141,7 +146,9 @@ class Planning:
         """canvas_create, as the gateway addresses it: the new canvas's id follows from the call's."""
         call_id = self.clock.new_id()
         made = derived_id(milliseconds_of(call_id), call_id, "canvas")
-        return StepCall("canvas_create", "write", {"title": "T"}, canvas(made), call_id, WORKSPACE, "default", "canvas")
+        return StepCall(
+            "canvas_create", "write", {"title": "T"}, canvas(made), call_id, WORKSPACE, "default", MADE_MS, "canvas"
+        )
 
     def assert_reloads(self) -> None:
         assert self.bench.reloaded() == self.bench.state
@@ -153,4 +160,6 @@ def canvas(canvas_id: str) -> Address:
 
 def canvas_call(call_id: str, canvas_id: str = "c1", **arguments: int | str) -> StepCall:
     body: Record = {"canvasId": canvas_id, **arguments}
-    return StepCall("canvas_move_elements", "write", body, canvas(canvas_id), call_id, WORKSPACE, "default", None)
+    return StepCall(
+        "canvas_move_elements", "write", body, canvas(canvas_id), call_id, WORKSPACE, "default", MADE_MS, None
+    )

@@ -11,10 +11,8 @@ from actors.agent.admission import (
     APPROVAL_REQUIRED,
     BY_MODE,
     CARDS_ARE_FULL,
-    GUEST_ID,
     AgentFacts,
     CallFacts,
-    Mode,
     Verdict,
     admit,
     matching_credential,
@@ -22,6 +20,7 @@ from actors.agent.admission import (
 )
 from actors.agent.plan_book import COLLECTED_MESSAGE
 from nexus.gateway.admitting import call_facts
+from tools.autonomy import GUEST_ID, Mode
 from tools.base import Kind, Tool
 from tools.catalogue import TOOLS
 from tools.errors import Code, Refusal

@@ -2,60 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from actors.agent.approval import TRANSITIONS, Approval, Happening, State
-from actors.decision import Dispatch, PrincipalKind
+from actors.decision import PrincipalKind
 from bus import address
 from bus.limits import approval_denied_ms, approval_granted_ms, approval_pending_ms, approvals_pending_max
 from bus.value import Record
-from tests.support.admitting import Caller, Came
+from tests.actors.agent.approving import (
+    AGENT,
+    OTHER_HASH,
+    a_home,
+    ask,
+    asked,
+    decide,
+    persona_of,
+    states,
+)
+from tests.support.admitting import Caller
 from tests.support.bench import GATEWAY, PERSON, owner
-from tests.support.exchange import TOKEN_HASH, Home
+from tests.support.exchange import Home
 from tests.support.reading import at
 from tools.agent import AGENT_UPDATE_SELF
 from tools.errors import Code
 
-OTHER_HASH = bytes([9] * 32)
-AGENT = address.agent("a1")
-
 
 @pytest.fixture
 def home() -> Home:
-    home = Home()
-    home.add_workspace("w1")
-    home.add_workspace("w2")
-    home.add_agent("a1")
-    home.add_agent("a2")
-    home.ok(AGENT, "agent_set_mode", {"mode": "approval"}, PERSON)
-    return home
-
-
-def ask(home: Home, persona: str = "Counts beans.", **how: Any) -> Came:
-    return Caller(home, "a1").call(AGENT_UPDATE_SELF, {"persona": persona}, **how)
-
-
-def decide(home: Home, approval_id: object, decision: str = "approve", note: str | None = None) -> Record:
-    body: Record = {"approvalId": str(approval_id), "decision": decision, "note": note, "how": "command"}
-    return home.ok(AGENT, "approval_decide", body, PERSON)
-
-
-def asked(home: Home) -> str:
-    came = ask(home)
-    assert came.code == "approval_required"
-    assert came.error is not None
-    return str(came.error["approvalId"])
-
-
-def states(home: Home) -> list[str]:
-    listed = home.ok(AGENT, "approvals_list", {"all": True}, PERSON)["approvals"]
-    return [at(one, "state") for one in listed]  # type: ignore[union-attr]
-
-
-def persona_of(home: Home) -> object:
-    return home.bench(AGENT).state.head.persona
+    return a_home()
 
 
 def test_a_call_that_needs_approval_makes_one_card_however_often_it_is_repeated(home: Home) -> None:
@@ -167,7 +141,7 @@ def test_the_twenty_first_card_is_refused_and_repeats_still_find_theirs(home: Ho
         assert ask(home, f"Persona {number}").code == Code.APPROVAL_REQUIRED
     came = ask(home, "One more")
     assert came.code == Code.RATE_LIMITED
-    assert at(came.error, "limit", "most") == approvals_pending_max == 20
+    assert at(came.error, "limit") == approvals_pending_max == 20
     assert asked(home) == first
     decide(home, first, "deny")
     assert ask(home, "One more").code == Code.APPROVAL_REQUIRED
@@ -201,9 +175,10 @@ def test_one_that_is_in_use_is_not_used_by_a_second_call(home: Home) -> None:
     """common 5.2"""
     decide(home, asked(home))
     assert ask(home, settles=False).was_dispatched
-    assert ask(home).code == Code.APPROVAL_REQUIRED
+    came = Caller(home, "a1").admitted_only(AGENT_UPDATE_SELF, {"persona": "Counts beans."})
+    assert came == "unavailable"
     home.settle()
-    assert states(home) == ["used", "pending"]
+    assert states(home) == ["used"]
 
 
 def test_a_message_that_died_gives_the_approval_back(home: Home) -> None:
@@ -284,6 +259,7 @@ def test_what_is_absent_from_the_table_leaves_an_approval_as_it_was() -> None:
                 fingerprint={},
                 target="canvas/w/c",
                 credential="default",
+                credentialMadeMs=0,
                 chain=["a"],
                 askedMs=0,
                 state=state,
@@ -301,68 +277,3 @@ def test_rows_alone_give_the_same_approvals_after_a_restart(home: Home) -> None:
     assert asked_again.error is not None
     bench = home.bench(AGENT)
     assert bench.reloaded().approvals == bench.state.approvals
-
-
-def raw_admission(home: Home, fingerprint: Record, call_id: str = "c1") -> Record:
-    """An admission of one and the same call, whose target looks as told."""
-    call: Record = {
-        "arguments": {"canvasId": "k"},
-        "argumentsBytes": 20,
-        "target": "canvas/w1/k",
-        "callId": call_id,
-        "sameCall": bytes(32),
-        "workspaceId": "w1",
-        "deadlineMs": home.clock.now_ms() + 1,
-    }
-    look: Record = {"would": {"ok": {"outcome": "applied"}}, "fingerprint": fingerprint}
-    body: Record = {"tokenHash": TOKEN_HASH, "tool": "canvas_delete", "arguments": "valid", "kind": "irreversible"}
-    body |= {"scope": "workspace", "capability": None, "call": call, "look": look}
-    call_of = home.begin(AGENT, "admit", body, GATEWAY)
-    reply = home.answers[call_of]
-    assert isinstance(reply, dict)
-    return reply
-
-
-def test_a_target_that_changed_since_the_card_lapses_it_and_makes_a_new_card(home: Home) -> None:
-    """common 5.3, security 2.3"""
-    first = at(raw_admission(home, {"title": "Plan"}), "refusal", "approvalId")
-    decide(home, first)
-    lapsed = at(raw_admission(home, {"title": "Other"}), "refusal")
-    assert lapsed["code"] == "approval_lapsed"
-    assert lapsed["approvalId"] != first
-    assert states(home) == ["lapsed", "pending"]
-    assert home.bench(AGENT).state.dispatched == {}
-    decide(home, lapsed["approvalId"])
-    assert at(raw_admission(home, {"title": "Other"}), "stamp", "dispatched") is True
-    home.streams.clear()
-
-
-def test_the_approved_fingerprint_travels_with_the_call(home: Home) -> None:
-    """common 5.3"""
-    decide(home, at(raw_admission(home, {"title": "Plan"}), "refusal", "approvalId"))
-    raw_admission(home, {"title": "Plan"}, "c2")
-    [sent] = home.streams[AGENT, address.canvas("w1", "k")]
-    assert isinstance(sent.send, Dispatch)
-    assert (sent.send.fingerprint, sent.send.call_id) == ({"title": "Plan"}, "c2")
-
-
-@pytest.mark.parametrize(
-    ("came", "state"),
-    [
-        ({"ok": {"outcome": "applied"}}, "used"),
-        ({"ok": {"outcome": "conflict"}}, "approved"),
-        ({"ok": {"outcome": "rejected"}}, "approved"),
-        ({"error": {"code": "unavailable", "message": "", "retryable": True}}, "approved"),
-        ({"error": {"code": "approval_lapsed", "message": "", "retryable": True}}, "lapsed"),
-    ],
-)
-def test_what_came_of_the_call_decides_what_becomes_of_its_approval(home: Home, came: Record, state: str) -> None:
-    """common 5.2"""
-    decide(home, at(raw_admission(home, {"title": "Plan"}), "refusal", "approvalId"))
-    raw_admission(home, {"title": "Plan"}, "c2")
-    home.streams.clear()  # what its owner says is scripted
-    bench = home.bench(AGENT)
-    assert states(home) == ["in_use"]
-    for _ in range(2):  # a repeat changes nothing
-        bench.send("settled", {"callId": "c2", **came}, owner(address.canvas("w1", "k")))
-        assert states(home) == [state]

@@ -11,7 +11,7 @@ from bus import address
 from bus.limits import credential_use_noted_ms, surface_rate_ms
 from bus.value import Record, Value
 from tests.support.admitting import Caller
-from tests.support.bench import GATEWAY, PERSON, agent
+from tests.support.bench import GATEWAY, PERSON, agent, owner
 from tests.support.exchange import TOKEN_HASH, Home
 from tests.support.reading import at
 from tools.agent import AGENT_GET, AGENT_UPDATE_SELF
@@ -85,7 +85,7 @@ def test_several_credentials_work_beside_each_other_and_are_revoked_one_by_one(h
     assert home.refused(AGENT, "credential_revoke", {"name": "default"}, PERSON).code is Code.NOT_FOUND
 
 
-def test_when_a_credential_was_used_is_noted_once_an_hour(home: Home) -> None:
+def test_when_a_credential_was_used_is_noted_once_a_minute(home: Home) -> None:
     bench = home.bench(AGENT)
     body: Record = {"tokenHash": TOKEN_HASH}
     assert bench.decide("authenticate", body, GATEWAY).effects == ()
@@ -143,7 +143,7 @@ def test_the_hourly_budget_says_when_it_resets_and_then_does(home: Home) -> None
         home.clock.advance(1_000)
     came = create(home)
     assert came.code == "budget_exhausted"
-    assert at(came.error, "limit") == {"name": "hourly", "most": 10}
+    assert (at(came.error, "limit"), at(came.error, "limitName")) == (10, "hourly")
     assert at(came.error, "retryAfterSeconds") == surface_rate_ms // 1000 - 10
     home.clock.advance(surface_rate_ms - 10_000)
     assert create(home).ok is not None
@@ -155,7 +155,7 @@ def test_the_lifetime_budget_is_raised_or_reset_by_the_person_alone(home: Home) 
     home.ok(AGENT, "agent_set_budget", {"lifetime": 1}, PERSON)
     assert create(home).ok is not None
     came = create(home)
-    assert at(came.error, "limit") == {"name": "lifetime", "most": 1}
+    assert (at(came.error, "limit"), at(came.error, "limitName")) == (1, "lifetime")
     assert "resetsAt" not in (came.error or {})
     home.ok(AGENT, "agent_set_budget", {"reset": True}, PERSON)
     assert create(home).ok is not None
@@ -252,3 +252,46 @@ def test_the_limits_of_the_gateway_ride_on_authentication_when_the_person_change
     home.bench(AGENT).settings = Snapshot(1, {"limits.connections": 3})
     reply = home.ok(AGENT, "authenticate", {"tokenHash": TOKEN_HASH}, GATEWAY)
     assert reply["limits"] == {"connections": 3}
+
+
+WIDENING: list[tuple[str, Record, Record]] = [
+    ("agent_set_mode", {"mode": "plan"}, {"mode": "auto"}),
+    ("agent_set_capability", {"capability": "mesh", "held": False}, {"capability": "mesh", "held": True}),
+    ("agent_set_withheld", {"tool": "agent_get", "withheld": True}, {"tool": "agent_get", "withheld": False}),
+]
+
+
+@pytest.mark.parametrize(("verb", "narrowing", "widening"), WIDENING)
+def test_what_widens_leaves_calls_alone_that_are_under_way(
+    home: Home, verb: str, narrowing: Record, widening: Record
+) -> None:
+    """common 2.1"""
+    home.ok(AGENT, verb, narrowing, PERSON)
+    before = version(home)
+    decision = home.bench(AGENT).decide(verb, widening, PERSON)
+    assert not [effect for effect in decision.effects if isinstance(effect, TellHosts)]
+    home.ok(AGENT, verb, widening, PERSON)
+    assert version(home) == before
+
+
+def test_a_removed_agents_owner_is_told_until_it_has_heard(home: Home) -> None:
+    """common 2.1"""
+    directory = home.bench(address.DIRECTORY)
+    home.begin(address.DIRECTORY, "agent_remove", {"agentId": "a1"}, PERSON)
+    home.streams.clear()  # the message died
+    died: Record = {"verb": "agent_removed", "body": {"agentId": "a1"}}
+    directory.send("message_died", died, owner(AGENT))
+    directory.fire("tell/a1")
+    [told] = [sent for sent in directory.sent if sent.verb == "agent_removed"]
+    assert told.to == AGENT
+    home.bench(AGENT).send("agent_removed", told.body, owner(address.DIRECTORY))
+    assert home.ok(AGENT, "authenticate", {"tokenHash": TOKEN_HASH}, GATEWAY) == {"authenticated": False}
+
+
+def test_the_person_is_not_told_done_before_the_agents_owner_has_heard(home: Home) -> None:
+    """common 2.1"""
+    for holds in ({"isRemoved": True}, {"workspaceId": "w2"}, {"notWorkspaceId": "w1"}):
+        body: Record = {**holds}
+        assert home.refused(AGENT, "authority_tell", body, PERSON).retryable
+    told = home.bench(AGENT).decide("authority_tell", {"workspaceId": "w1"}, PERSON)
+    assert [effect.verb for effect in told.effects if isinstance(effect, TellHosts)] == ["authority_changed"]

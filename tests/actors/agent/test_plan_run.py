@@ -10,7 +10,7 @@ import pytest
 from actors.agent.plan_steps import StepCall, open_plan
 from bus import address
 from bus.value import Record
-from tests.actors.agent.planning import AGENT, WORKSPACE, Planning
+from tests.actors.agent.planning import AGENT, MADE_MS, WORKSPACE, Planning
 from tests.support.bench import agent, owner
 from tests.support.reading import at
 from tools.errors import Code, Refusal
@@ -121,14 +121,9 @@ def test_the_answer_to_a_former_try_changes_nothing(planning: Planning) -> None:
     assert planning.phases(plan_id) == ["collected"]
 
 
-def _remove(planning: Planning) -> None:
-    planning.bench.send("agent_removed", {}, owner(address.DIRECTORY))
-
-
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        (_remove, Code.UNIDENTIFIED_CALLER),
         (Planning.revoke, Code.UNIDENTIFIED_CALLER),
         (Planning.pin_elsewhere, Code.SCOPE_MISMATCH),
     ],
@@ -251,7 +246,9 @@ def test_an_unknown_plan_is_not_found(planning: Planning, verb: str) -> None:
 
 
 def test_a_collected_plan_begin_names_the_very_plan_that_it_is_a_step_of(planning: Planning) -> None:
-    begin = StepCall("plan_begin", "write", {"title": "Draw"}, address.agent(AGENT), "k1", WORKSPACE, "default", None)
+    begin = StepCall(
+        "plan_begin", "write", {"title": "Draw"}, address.agent(AGENT), "k1", WORKSPACE, "default", MADE_MS, None
+    )
     end = replace(begin, tool="plan_end", arguments={"note": "Done."}, call_id="k2")
     plan_id = planning.collect_all(begin, end)
     planning.person("plan_run", planId=plan_id)
@@ -265,3 +262,14 @@ def test_a_collected_plan_begin_names_the_very_plan_that_it_is_a_step_of(plannin
     planning.settle("k2", {"planId": plan_id})
     plan = planning.plan(plan_id)
     assert (plan.title, plan.announced, plan.note, plan.phase) == ("Draw", ["One"], "Done.", "ended")
+
+
+def test_a_run_of_an_agent_that_is_removed_stops_where_it_is(planning: Planning) -> None:
+    calls = [planning.write(), planning.write()]
+    plan_id = planning.collect_all(*calls)
+    planning.person("plan_run", planId=plan_id)
+    planning.bench.send("agent_removed", {"agentId": AGENT}, owner(address.DIRECTORY))
+    planning.settle(calls[0].call_id)
+    assert planning.phases(plan_id) == ["done", "collected"]
+    assert planning.plan(plan_id).phase == "collecting"
+    assert len(planning.bench.dispatched) == 1

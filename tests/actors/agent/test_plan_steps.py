@@ -8,7 +8,8 @@ import pytest
 
 from actors.agent import plan_steps
 from actors.agent.plan_book import COLLECTED_MESSAGE
-from actors.agent.plan_steps import OpenPlan, Settlement, depends_on_collected, open_plan, shortened
+from actors.agent.plan_steps import OpenPlan, Settlement, depends_on_collected, open_plan
+from actors.agent.shortening import shortened
 from bus.limits import plans_kept_max
 from bus.value import Record
 from tests.actors.agent.planning import Planning, canvas

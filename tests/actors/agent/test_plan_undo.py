@@ -8,6 +8,7 @@ from tests.actors.agent.planning import AGENT, Planning, canvas
 from tests.support.bench import PERSON, owner
 from tests.support.reading import at
 from tools.errors import Code, Refusal
+from tools.times import rfc3339
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_undo_is_recorded_with_what_became_of_each_surface(planning: Planning) -
     planning.gone(plan_id, second, existed=False)
     shown = planning.person("plan_show", planId=plan_id)
     assert [at(shown, "steps", place, "surface") for place in (0, 1)] == ["closed", "absent"]
-    assert at(shown, "undoAskedAt") == planning.clock.now_ms() - 5
+    assert at(shown, "undoAskedAt") == rfc3339(planning.clock.now_ms() - 5)
     (closing, _) = planning.bench.state.plans.closings[plan_id].values()
     assert closing.goneAt == planning.clock.now_ms()
     planning.assert_reloads()

@@ -70,7 +70,7 @@ def test_writes_are_refused_when_the_share_is_used_up_and_pass_when_something_is
     tell(bench, OTHER, MIB)
     refusal = refused(bench, 8)
     assert refusal is not None
-    assert (refusal.code, refusal.details) == (Code.STORAGE_FULL, {"limit": "storedMebibytes", "mebibytes": 8})
+    assert (refusal.code, refusal.details) == (Code.STORAGE_FULL, {"limit": 8, "limitName": "storedMebibytes"})
     assert refused(bench, 9) is None, "the person may give it more"
     tell(bench, CANVAS, 0)
     assert refused(bench, 8) is None

@@ -23,14 +23,18 @@ from bus.address import Address
 from bus.admitted import STAMP_DISPATCHED, STAMP_LOOK
 from bus.limits import approval_arguments_bytes_max
 from bus.value import Record
+from tools.autonomy import took_effect
 from tools.base import Model
-from tools.errors import Code, Refusal
+from tools.errors import Code, Refusal, unavailable
 
 _TOO_LARGE: Final = Refusal(
     Code.TOO_LARGE,
     "This call needs the person's approval, and its arguments are too large for a card to show them whole. Split it "
     "into smaller calls.",
 )
+
+
+_UNDER_WAY: Final = unavailable("This very call was approved and is under way. Look at what came of it in a moment.")
 
 
 class GivenCall(Model):
@@ -58,7 +62,7 @@ class Look(Model):
     @property
     def is_certain_failure(self) -> bool:
         ok = self.would.get("ok")
-        return "error" in self.would or (isinstance(ok, dict) and ok.get("outcome") in ("conflict", "rejected"))
+        return "error" in self.would or (isinstance(ok, dict) and not took_effect(ok))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,10 @@ class Admitting:
         given = self.given
         return given if given is not None and given.workspaceId == self.head.workspaceId else None
 
+    @property
+    def credential_made_ms(self) -> int:
+        return self.state.credentials[self.credential].createdAt
+
     def stamp(self) -> Record:
         return {
             "agentId": self.context.address.id,
@@ -117,6 +125,7 @@ class Admitting:
             call_id=call.callId,
             workspace_id=self.head.workspaceId,
             credential=self.credential,
+            credential_made_ms=self.credential_made_ms,
             creates=target.kind if self.facts.isBudgeted else None,
         )
 
@@ -142,9 +151,7 @@ def dispatches(admitting: Admitting, key: GivenKey | None, used: tuple[str, Appr
     digest = None if key is None else admitting.key_digest(key)
     if key is not None and digest is not None:
         effects += keys.kept(state.keys, digest, key, context.now_ms, is_dispatched=True)
-    row = DispatchedCall(
-        tool=step.tool, at=context.now_ms, approvalId=None if used is None else used[0], keyDigest=digest
-    )
+    row = DispatchedCall(target=call.target, approvalId=None if used is None else used[0], keyDigest=digest)
     effects.append(Put(dispatched_row(call.callId), row.model_dump()))
     effects.append(
         Dispatch(
@@ -174,6 +181,8 @@ def asks(admitting: Admitting, key: GivenKey | None) -> Result:
         return {"refusal": approvals.required(agent_id, found[0]).to_record()}, ()
     if found is not None and found[1].state is State.DENIED:
         return {"refusal": approvals.denied(agent_id, *found).to_record()}, ()
+    if found is not None and found[1].state is State.IN_USE:
+        return {"refusal": _UNDER_WAY.to_record()}, ()
     looked = admitting.looked
     if looked is None:
         return admitting.needs("call", "look"), ()
@@ -187,8 +196,7 @@ def asks(admitting: Admitting, key: GivenKey | None) -> Result:
         lapsing = approvals.changed(*found, Happening.CHANGED, context)
     made = approvals.asked(known, _asking(admitting, call), fingerprint, context)
     if isinstance(made, Refusal):
-        refusal = made if found is None else approvals.lapsed(agent_id, None)
-        return {"refusal": refusal.to_record()}, lapsing
+        return {"refusal": made.to_record()}, lapsing
     new_id, effects = made
     refusal = approvals.required(agent_id, new_id) if found is None else approvals.lapsed(agent_id, new_id)
     return {"refusal": refusal.to_record(), "isNewCard": True}, (*lapsing, *effects)
@@ -221,5 +229,6 @@ def _asking(admitting: Admitting, call: GivenCall) -> AskingCall:
         arguments=call.arguments,
         target=call.target,
         credential=admitting.credential,
+        credential_made_ms=admitting.credential_made_ms,
         chain=(admitting.context.address.id,),
     )
