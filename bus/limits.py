@@ -73,6 +73,10 @@ http_head_seconds_max: Final = 10
 http_body_seconds_max: Final = 30
 http_write_seconds_max: Final = 30  # that a client may leave an answer unread
 http_connections_max: Final = 2_000  # a listener
+client_watch_after_ms: Final = 50  # a call that takes longer is given up when its client has gone
+envelope_fits_bytes_max: Final = 2_048  # of what clients say of themselves, larger ones are judged by the SDK each time
+listings_kept_max: Final = 16  # of tools/list, some 200 KB each
+envelope_fits_kept_max: Final = 256
 other_descriptors_max: Final = 256  # that the gateway may have open beside connections
 keep_alive_seconds: Final = 75
 requests_stop_grace_seconds: Final = 2
@@ -197,6 +201,8 @@ credentials_per_agent_max: Final = 50
 plan_word_characters_max: Final = 60  # of an outcome or a code that a step keeps
 surfaces_lifetime_max: Final = 1_000_000  # that the person can allow one agent
 credential_use_noted_ms: Final = 60_000
+credential_recent_ms: Final = 5_000  # that a gateway takes a confirmed token for one whose calls it may count
+credentials_recent_max: Final = 4_096  # of a gateway
 withheld_tools_max: Final = 200
 
 # Canvas (canvas.md).
@@ -316,6 +322,8 @@ assert store_check_ms_max < takeover_wait_ms
 assert topics_per_link_max > 2 * 3 * http_connections_max
 assert input_hold_ms_max < call_deadline_ms_default
 assert legacy_sessions_per_agent_max < subscribed_sessions_per_agent_max
+assert credential_recent_ms <= credential_use_noted_ms / 10  # a use is noted by that much too late
+assert credential_recent_ms <= stamp_valid_ms  # so what is counted by an older confirmation is not admitted by one
 assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
 assert page_items_default <= page_items_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max

@@ -66,7 +66,8 @@ def authenticate(state: AgentState, body: Authenticate, context: Context) -> Dec
 
 
 def admit_call(state: AgentState, body: Admit, context: Context) -> Decision:
-    """Answers {authenticated, waiting} with one of: isUnknownTool (to this credential); refusal; stamp; needs and a
+    """Judges the token first, like `authenticate`, which the gateway asked a moment ago and which noted its use.
+    Answers {authenticated, waiting} with one of: isUnknownTool (to this credential); refusal; stamp; needs and a
     stamp for a look; stamp and callId of a dispatched call; answer, of a collected one; asLooked, when what the look
     said is the answer."""
     head, credential = _caller(state, body.tokenHash)
@@ -76,17 +77,17 @@ def admit_call(state: AgentState, body: Admit, context: Context) -> Decision:
     admission = admit(facts, body)
     if admission.verdict is None:
         refused: Record = {"refusal": admission.refusal.to_record()} if admission.refusal else {"isUnknownTool": True}
-        return _answered(state, head, credential, context, refused)
+        return _answered(state, refused)
     admitting = Admitting(state, head, credential, body, body.call, body.look, context)
     first_use: UsedKey | Refusal | None = None
     if body.idempotency is not None and body.kind != "read":
         first_use = keys.known(state.keys, head.workspaceId, body.tool, body.idempotency, context.now_ms)
     if isinstance(first_use, Refusal):
-        return _answered(state, head, credential, context, {"refusal": first_use.to_record()})
+        return _answered(state, {"refusal": first_use.to_record()})
     if first_use is not None:
-        return _answered(state, head, credential, context, _repeated(admitting, first_use, admission.verdict))
+        return _answered(state, _repeated(admitting, first_use, admission.verdict))
     reply, effects = _decided(admitting, admission.verdict, body.idempotency)
-    return _answered(state, head, credential, context, reply, effects)
+    return _answered(state, reply, effects)
 
 
 def outlooks(state: AgentState, body: Outlooks, context: Context) -> Decision:
@@ -133,16 +134,8 @@ def _repeated(admitting: Admitting, first: UsedKey, verdict: Verdict) -> Record:
     return {"stamp": {**admitting.stamp(), flag: True}, "callId": first.callId}
 
 
-def _answered(
-    state: AgentState,
-    head: Head,
-    credential: str,
-    context: Context,
-    reply: Record,
-    effects: tuple[Effect, ...] = (),
-) -> Decision:
-    whole: Record = {"authenticated": True, "waiting": state.waiting, **reply}
-    return Decision(whole, (*effects, *_noted_use(state, head, credential, context)))
+def _answered(state: AgentState, reply: Record, effects: tuple[Effect, ...] = ()) -> Decision:
+    return Decision({"authenticated": True, "waiting": state.waiting, **reply}, effects)
 
 
 def _caller(state: AgentState, token_hash: bytes) -> tuple[Head | None, str | None]:

@@ -14,6 +14,7 @@ from typing import Final
 
 from bus import address
 from bus.client import Caller, DeadlinePassed
+from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.shares import DEFAULT_LIMITS, Limits
 from tools.base import Tool
@@ -22,7 +23,7 @@ _TOKEN: Final = re.compile(r"nx_([0-9A-Za-z-]{1,64})_([0-9A-Za-z_-]{1,256})\Z", 
 _SCHEME: Final = "bearer "
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Credential:
     """What a request presents: which agent it claims to be, and the hash of the secret that must prove it."""
 

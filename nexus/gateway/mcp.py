@@ -22,19 +22,17 @@ from bus.limits import identifier_characters_max
 from nexus import __version__
 from nexus.gateway import resources
 from nexus.gateway.admitting import ToolRequest
-from nexus.gateway.call import Answer, Journey, UnknownTool, refused
+from nexus.gateway.call import NO_SUCH_TOOL, Answer, Journey, NotAuthenticated, UnknownTool, refused
 from nexus.gateway.identity import Identity
 from nexus.gateway.incident import incident
 from nexus.gateway.input_requests import InputRequests, round_of
-from nexus.gateway.listing import listed_tool
+from nexus.gateway.listing import Listing
 from nexus.gateway.streams import AnnouncingServer, Streams
+from nexus.gateway.tool_request import WAITING_KEY, tool_request
 from tools.base import Tool
+from tools.errors import Code, Refusal
 
 VISIT_KEY: Final = "nexus.visit"
-WAITING_KEY: Final = "nexus/waiting"
-"""In every result's `_meta`: how many deliveries wait for the caller (common 1.11)."""
-IDEMPOTENCY_KEY: Final = "nexus/idempotencyKey"
-"""In a tools/call's `_meta`: repeats under the same key get the first answer (common 8.2)."""
 
 INSTRUCTIONS: Final = (
     "NEXUS is one local runtime that you share with other AI agents and with one person: canvases, a mailbox for tasks "
@@ -57,21 +55,24 @@ class Visit:
     started_ms: int
 
 
+_UNIDENTIFIED: Final = Refusal(
+    Code.UNIDENTIFIED_CALLER, "Your credential is no longer valid. Ask the person for a new one."
+)
+
+
 class McpServer:
     """Answers for one catalogue. `server` is handed to the SDK's session managers."""
 
     def __init__(
-        self, journey: Journey, clock: Clock, tools: tuple[Tool, ...], inputs: InputRequests, streams: Streams
+        self, journey: Journey, clock: Clock, listing: Listing, inputs: InputRequests, streams: Streams
     ) -> None:
         self._journey = journey
         self._inputs = inputs
         self._streams = streams
         self._clock = clock
-        self._catalogue = tools
-        self._tools = {tool.name: listed_tool(tool) for tool in tools}
-        self._input_schemas = {name: tool.input_schema for name, tool in self._tools.items()}
+        self._listing = listing
         self._texts = {
-            resources.CAPABILITIES: resources.capabilities_text(tools),
+            resources.CAPABILITIES: resources.capabilities_text(listing.catalogue),
             resources.PLANES: resources.planes_text(),
         }
         never_cached = CacheHint(ttl_ms=0, scope="private")
@@ -89,7 +90,7 @@ class McpServer:
                 "resources/read": never_cached,
             },
             # Without it every tools/call of the modern era would run the whole tools/list first.
-            get_tool_input_schema=self._input_schemas.get,
+            get_tool_input_schema=listing.input_schemas.get,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -121,17 +122,21 @@ class McpServer:
         self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         _refuse_cursor(params)
-        return types.ListToolsResult(tools=[self._tools[tool.name] for tool in self._served(context)])
+        return types.ListToolsResult(tools=[*self._listing.served(_visit(context).identity.families)])
 
     def _served(self, context: _Context) -> tuple[Tool, ...]:
         """What the caller's credential knows (common 1.3)."""
         identity = _visit(context).identity
-        return tuple(tool for tool in self._catalogue if identity.is_served(tool))
+        return tuple(tool for tool in self._listing.catalogue if identity.is_served(tool))
 
     async def _call_tool(
         self, context: _Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        request = _request_of(_visit(context), params)
+        visit = _visit(context)
+        meta: Mapping[str, Any] = params.meta or {}
+        request = tool_request(
+            visit.identity, params.name, params.arguments or {}, meta, visit.bad_arguments, visit.started_ms
+        )
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             this = round_of(params, context.session.client_capabilities)
             answer = await self._inputs.call(request, this, self._answer)
@@ -148,11 +153,11 @@ class McpServer:
 
     async def _answer(self, request: ToolRequest) -> Answer:
         try:
-            return await self._journey.call(request)
+            return await self._journey.answer(request)
         except UnknownTool:
-            raise MCPError(types.INVALID_PARAMS, "There is no tool of that name; tools/list names them all.") from None
-        except Exception:  # noqa: BLE001 - it is logged whole, and answered by its incident id
-            return refused(incident(self._clock, "tool_call_failed", tool=request.name), request.identity.waiting)
+            raise MCPError(types.INVALID_PARAMS, NO_SUCH_TOOL) from None
+        except NotAuthenticated:  # since it was authenticated, a moment ago
+            return refused(_UNIDENTIFIED, request.identity.waiting)
 
     async def _listen(
         self, context: _Context, params: types.SubscriptionsListenRequestParams
@@ -219,15 +224,3 @@ def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
     """All lists come whole (common 6.4), so no cursor is one of ours."""
     if params is not None and params.cursor is not None:
         raise MCPError(types.INVALID_PARAMS, "That cursor is not one of this server's.")
-
-
-def _request_of(visit: Visit, params: types.CallToolRequestParams) -> ToolRequest:
-    bad = dict(visit.bad_arguments)
-    key: object = (params.meta or {}).get(IDEMPOTENCY_KEY)
-    if key is not None and not (isinstance(key, str) and 1 <= len(key) <= identifier_characters_max):
-        bad[f"_meta.{IDEMPOTENCY_KEY}"] = f"must be text of 1 to {identifier_characters_max} characters"
-        key = None
-    arguments = params.arguments or {}
-    return ToolRequest(
-        visit.identity, params.name, arguments, bad, visit.started_ms, key if isinstance(key, str) else None
-    )

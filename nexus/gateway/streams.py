@@ -30,6 +30,7 @@ from bus.limits import streams_per_agent_max
 from nexus.gateway import resources
 from nexus.gateway.identity import Identity
 from nexus.gateway.listeners import Change, Listeners, Stream, Subscriptions
+from tools.base import Family
 from tools.errors import Code, Refusal
 
 SESSION_HEADER: Final = "mcp-session-id"
@@ -93,7 +94,7 @@ class Streams:
     ) -> types.SubscriptionsListenResult:
         """Acknowledges what of the wish can ever come, then tells of changes until the client goes away, its credential
         ends or the gateway does."""
-        honored = self._honored(params.notifications)
+        honored = self._honored(params.notifications, identity)
         wanted = [Change.MAILBOX] if honored.resource_subscriptions else []
         stream = self._listeners.open(identity, [*wanted, Change.TOOLS] if honored.tools_list_changed else wanted)
         if stream is None:
@@ -113,8 +114,12 @@ class Streams:
             self._listeners.close(stream)
         return types.SubscriptionsListenResult(_meta=meta)
 
-    def _honored(self, wish: types.SubscriptionFilter) -> types.SubscriptionFilter:
-        wants_mailbox = self.serves_mailbox and resources.MAILBOX in (wish.resource_subscriptions or ())
+    def _knows_mailbox(self, identity: Identity) -> bool:
+        """A credential that is narrowed to other families knows nothing of a mailbox (common 1.3)."""
+        return self.serves_mailbox and (identity.families is None or Family.AGENT.value in identity.families)
+
+    def _honored(self, wish: types.SubscriptionFilter, identity: Identity) -> types.SubscriptionFilter:
+        wants_mailbox = self._knows_mailbox(identity) and resources.MAILBOX in (wish.resource_subscriptions or ())
         return types.SubscriptionFilter(
             tools_list_changed=True if wish.tools_list_changed else None,
             resource_subscriptions=[resources.MAILBOX] if wants_mailbox else None,
@@ -125,7 +130,7 @@ class Streams:
     def subscribe(
         self, context: ServerRequestContext[Any, Any], uri: str, identity: Identity, is_subscribed: bool
     ) -> types.EmptyResult:
-        if uri != resources.MAILBOX or not self.serves_mailbox:
+        if uri != resources.MAILBOX or not self._knows_mailbox(identity):
             raise MCPError(types.INVALID_PARAMS, _NEVER_CHANGES)
         assert context.request is not None, "served over HTTP only"
         session = context.request.headers.get(SESSION_HEADER)

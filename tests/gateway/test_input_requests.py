@@ -215,7 +215,7 @@ class Alone:
     async def answer(self, request: ToolRequest) -> Answer:
         self.started.append(request.started_ms)
         if self.is_approved:
-            return Answer({"ran": True}, "{}", False, 0)
+            return Answer({"ran": True}, b"{}", False, 0)
         return refused(approval_required("ada.1"), 2)
 
     def request(self) -> ToolRequest:
@@ -250,7 +250,7 @@ async def test_an_approved_call_has_its_whole_deadline_after_it_was_held() -> No
     alone.clock.advance(20_000)
     alone.state, alone.is_approved = "approved", True
     alone.bus.notice(approval_topic("ada.1"), {"state": "approved"})
-    assert await retry == Answer({"ran": True}, "{}", False, 0)
+    assert await retry == Answer({"ran": True}, b"{}", False, 0)
     assert alone.started[-1] == alone.clock.now_ms()
 
 

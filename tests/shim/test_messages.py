@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.inbound import NAME_BEARING_METHODS, decode_header_value, encode_header_value
 
-from nexus.gateway import mcp
+from nexus.gateway import tool_request
 from nexus.shim.messages import (
     IDEMPOTENCY_KEY,
     NAMED_BY,
@@ -34,7 +34,7 @@ def call(params: str) -> str:
 
 
 def test_the_names_are_those_of_the_gateway_and_of_the_specification() -> None:
-    assert mcp.IDEMPOTENCY_KEY == IDEMPOTENCY_KEY
+    assert tool_request.IDEMPOTENCY_KEY == IDEMPOTENCY_KEY
     assert dict(NAME_BEARING_METHODS) == NAMED_BY
 
 
