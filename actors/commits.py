@@ -19,6 +19,7 @@ from actors.decision import (
     Delete,
     Dispatch,
     Event,
+    Notify,
     PrincipalKind,
     Put,
     Send,
@@ -30,7 +31,7 @@ from actors.owner import OPEN_ROWS, TIMER_ROWS, Owner
 from bus.address import Address, host
 from bus.admitted import CALL_ADMITTED
 from bus.codec import Unencodable, pack_row
-from bus.envelope import Mark, Parcel, Reply
+from bus.envelope import Mark, Notice, Parcel, Reply
 from bus.journal import Commit, Handled, Outgoing, journal_record
 from bus.limits import store_key_bytes_max
 from bus.parcels import parcel_row
@@ -86,6 +87,8 @@ class CommitBuilder:
                 case TellHosts(verb, body):
                     shards = range(self._shards)
                     commit.outgoing += [Outgoing(shard, host(shard), verb, body, before_reply=True) for shard in shards]
+                case Notify(topic, data):
+                    commit.notices.append(Notice(topic, data))
                 case Answer(call_id, reply):
                     self._close(commit, owner, call_id, reply)
                 case SetTimer():

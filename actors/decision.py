@@ -185,7 +185,19 @@ class TellHosts:
     body: Record
 
 
-Effect: TypeAlias = Put | Delete | Event | Send | Answer | SetTimer | CancelTimer | Dispatch | TellHosts
+@message_record
+class Notify:
+    """When the commit is durable, gateways that listen for `topic` are told (docs/decisions/0012).
+
+    A hint and never stored: it comes with the rows that it speaks of, and who hears it reads what is true then.
+    """
+
+    topic: str
+    """From bus/topics.py."""
+    data: Record
+
+
+Effect: TypeAlias = Put | Delete | Event | Send | Answer | SetTimer | CancelTimer | Dispatch | TellHosts | Notify
 RowEffect: TypeAlias = Put | Delete
 
 

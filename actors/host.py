@@ -31,6 +31,7 @@ from actors.host_notices import HostNotices
 from actors.inbound import Inbound
 from actors.inspect import Inspector
 from actors.kept_answers import kept_answer
+from actors.listening import Listening
 from actors.nobody import NOBODY
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
@@ -42,7 +43,7 @@ from bus.address import host as host_address
 from bus.admitted import CALL_ADMITTED, STAMP_DISPATCHED, STAMP_LOOK
 from bus.clock import Clock
 from bus.codec import CorruptRow, Unencodable, unpack_row
-from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Mark, Parcel, Reply
+from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Listen, Mark, Parcel, Reply
 from bus.journal import Commit, GroupWriter, Handled, Journal
 from bus.known_calls import KnownCalls
 from bus.limits import inspection_wait_ms_max, owner_idle_ms, owner_sweep_ms
@@ -118,6 +119,7 @@ class Host:
         self.journal = journal
         self._retention, self.reserve = writer.retention, writer.reserve
         self._send = send
+        self.listening = Listening(send)
         self.outbox.attach(journal)
         self.upkeep.attach(journal)
         self.outbox.resume_local()
@@ -142,6 +144,8 @@ class Host:
             case Parcel() if peer.link_class is LinkClass.SHARD and peer.name == str(envelope.source):
                 self._sources[envelope.source] = peer
                 self._take_parcel(envelope)
+            case Listen() if peer.link_class is LinkClass.GATEWAY:
+                self.listening.heard(peer, envelope)
             case _:
                 _log.warning("envelope_ignored", kind=type(envelope).__name__, link=peer.link_class.value)
 
@@ -336,6 +340,7 @@ class Host:
         if commit.timer_due_ms is not None:
             self.timers.set_for(commit.timer_due_ms)
         self.outbox.leave(commit)
+        self.listening.tell(commit.notices)
 
     def _acknowledge(self, source: int, mark: Mark) -> None:
         if source == self.place.shard:
@@ -357,6 +362,7 @@ class Host:
         """Passivate owners that nobody used for a while, and forget open calls that nobody waits for any more."""
         now_ms = self.clock.now_ms()
         self.callers.forget(now_ms)
+        self.listening.forget_gone()
         oldest = now_ms - owner_idle_ms
         for address in [a for a, owner in self._owners.items() if owner.last_used_ms < oldest and owner.is_idle]:
             self._owners.pop(address).let_go()

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from bus.address import Address
 from bus.clock import Clock
 from bus.codec import Unencodable
-from bus.envelope import Call, Envelope, Reply, Welcome
+from bus.envelope import Call, Envelope, Listen, Notice, Reply, Welcome
 from bus.link import Identity, LinkClient
 from bus.value import Record
 from bus.wire import Scheduler, Wire
+
+_TOPICS_TOLD_AT_ONCE: Final = 1_000
+"""An envelope is bounded."""
 
 
 class DeadlinePassed(Exception):
@@ -46,17 +49,35 @@ class Caller(Protocol):
         ...
 
 
+class Notices(Protocol):
+    """Where a gateway is told that something has changed (docs/decisions/0012)."""
+
+    def listen(self, to: Address, topic: str, told: Callable[[Record], None]) -> Callable[[], None]:
+        """Call `told` with each notice of `topic` that the owner `to` gives, until the function that this returns is
+        called; and once soon after now, and whenever notices may have been missed, with an empty record. `told` runs on
+        the event loop's thread; it must be quick and must not raise."""
+        ...
+
+
+class CallerAndNotices(Caller, Notices, Protocol):
+    """What a gateway needs of the bus."""
+
+
+@dataclass(slots=True, eq=False)
+class _Listener:
+    told: Callable[[Record], None]
+
+
 @dataclass(slots=True)
 class _Open:
     call: Call
-    answer: asyncio.Future[Reply]
     was_sent: bool = False
-    callers: int = 0
-    """How many wait for it: two clients may use one idempotency key at once."""
+    answers: list[asyncio.Future[Reply]] = field(default_factory=list)
+    """One for each that waits: two clients may use one idempotency key at once."""
 
 
 class BusClient:
-    """A process's links to all shard hosts as one Caller. Runs on the event loop's thread."""
+    """A process's links to all shard hosts as one Caller and Notices. Runs on the event loop's thread."""
 
     def __init__(
         self,
@@ -70,7 +91,10 @@ class BusClient:
     ) -> None:
         """`hosts` are the shard hosts' socket paths, by shard number."""
         self._clock = clock
+        self._scheduler = scheduler
         self._open: list[dict[str, _Open]] = [{} for _ in hosts]
+        self._listeners: list[dict[str, list[_Listener]]] = [{} for _ in hosts]
+        """By topic."""
         self._links = [
             LinkClient(
                 wire,
@@ -100,20 +124,44 @@ class BusClient:
         call = Call(call_id, to, verb, body, stamp, self._clock.now_ms() + within_ms)
         waiting = self._open[shard].get(call_id)
         if waiting is None:
-            waiting = _Open(call, asyncio.get_running_loop().create_future())
-            self._open[shard][call_id] = waiting
-        waiting.callers += 1
+            waiting = self._open[shard][call_id] = _Open(call)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Reply] = loop.create_future()
+        waiting.answers.append(answer)
+        late = loop.call_later(within_ms / 1000, _give_up, answer, waiting)  # a third of what asyncio.timeout costs
         try:
             # Also when it is open already: a repeat under one idempotency key brings the fresher stamp and deadline.
             waiting.was_sent = self._links[shard].send(call) or waiting.was_sent
-            async with asyncio.timeout(within_ms / 1000):
-                return await asyncio.shield(waiting.answer)
-        except TimeoutError:
-            raise DeadlinePassed(waiting.was_sent) from None
+            return await answer
         finally:
-            waiting.callers -= 1
-            if not waiting.callers:
+            late.cancel()
+            waiting.answers.remove(answer)
+            if not waiting.answers:
                 self._open[shard].pop(call_id, None)
+
+    def listen(self, to: Address, topic: str, told: Callable[[Record], None]) -> Callable[[], None]:
+        shard, listener = to.shard(len(self._links)), _Listener(told)
+
+        def first() -> None:
+            if listener in listeners:
+                listener.told({})
+
+        listeners = self._listeners[shard].setdefault(topic, [])
+        listeners.append(listener)
+        if len(listeners) == 1:
+            self._links[shard].send(Listen((topic,), ()))  # not open: said with all the others when it opens
+        else:  # the host knows of it already, and tells what is new only
+            self._scheduler.call_soon(first)
+
+        def stop() -> None:
+            if listener not in listeners:
+                return
+            listeners.remove(listener)
+            if not listeners:
+                del self._listeners[shard][topic]
+                self._links[shard].send(Listen((), (topic,)))
+
+        return stop
 
     def close(self) -> None:
         for link in self._links:
@@ -122,13 +170,27 @@ class BusClient:
     def _received(self, shard: int, envelope: Envelope) -> None:
         if isinstance(envelope, Reply):
             waiting = self._open[shard].get(envelope.call_id)
-            if waiting is not None and not waiting.answer.done():
-                waiting.answer.set_result(envelope)
+            for answer in waiting.answers if waiting is not None else ():
+                if not answer.done():
+                    answer.set_result(envelope)
+        elif isinstance(envelope, Notice):
+            for listener in [*self._listeners[shard].get(envelope.topic, ())]:
+                listener.told(envelope.data)
 
     def _welcomed(self, shard: int, welcome: Welcome) -> None:
+        # The host of a new session knows of none. First, so that what a call finds out is not from before one listened.
+        topics = [*self._listeners[shard]]
+        for first in range(0, len(topics), _TOPICS_TOLD_AT_ONCE):
+            self._links[shard].send(Listen((*topics[first : first + _TOPICS_TOLD_AT_ONCE],), ()))
         for waiting in self._open[shard].values():
             try:
                 waiting.was_sent = self._links[shard].send(waiting.call) or waiting.was_sent
             except Unencodable as bad:  # begun while the link was closed; those behind it must go out all the same
-                if not waiting.answer.done():
-                    waiting.answer.set_exception(bad)
+                for answer in waiting.answers:
+                    if not answer.done():
+                        answer.set_exception(bad)
+
+
+def _give_up(answer: asyncio.Future[Reply], waiting: _Open) -> None:
+    if not answer.done():
+        answer.set_exception(DeadlinePassed(waiting.was_sent))

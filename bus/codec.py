@@ -26,7 +26,9 @@ from bus.envelope import (
     Hello,
     Knock,
     LinkClass,
+    Listen,
     Mark,
+    Notice,
     Parcel,
     Ping,
     Pong,
@@ -205,6 +207,10 @@ def _to_array(envelope: Envelope) -> list[Value]:
             return [11, session, sent, heard]
         case Resend(session, first):
             return [12, session, first]
+        case Listen(added, dropped):
+            return [13, [*added], [*dropped]]
+        case Notice(topic, data):
+            return [14, topic, data]
 
 
 def _text(value: Value) -> str:
@@ -223,6 +229,12 @@ def _bytes(value: Value) -> bytes:
     if not isinstance(value, bytes):
         raise TypeError("not bytes")
     return value
+
+
+def _texts(value: Value) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("not a list")
+    return tuple(_text(item) for item in value)
 
 
 def _record(value: Value) -> Record:
@@ -276,4 +288,6 @@ _READERS: Final[Mapping[int, Callable[[list[Value]], Envelope]]] = {
     10: lambda a: Ping(_bytes(a[0]), _number(a[1]), _number(a[2])),
     11: lambda a: Pong(_bytes(a[0]), _number(a[1]), _number(a[2])),
     12: lambda a: Resend(_bytes(a[0]), _number(a[1])),
+    13: lambda a: Listen(_texts(a[0]), _texts(a[1])),
+    14: lambda a: Notice(_text(a[0]), _record(a[1])),
 }

@@ -79,6 +79,23 @@ class Acknowledgement:
 
 
 @dataclass(frozen=True, slots=True)
+class Listen:
+    """A gateway is told of these topics from now on, until its session ends or it drops them. Each one that is new is
+    answered by one Notice, so that nothing is missed between reading and listening (docs/decisions/0012)."""
+
+    added: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+@message_record
+class Notice:
+    """Something of `topic` has changed, and that is on disk: a hint, never stored. What counts is what is read then."""
+
+    topic: str
+    data: Record
+
+
+@dataclass(frozen=True, slots=True)
 class Knock:
     """A client asks to be let in."""
 
@@ -151,4 +168,4 @@ class Resend:
 Control: TypeAlias = Knock | Challenge | Hello | Welcome | Rejected | Ping | Pong | Resend
 """Travels outside the numbered frames: handshake, heartbeats, and what mends gaps."""
 
-Envelope: TypeAlias = Call | Reply | Parcel | Acknowledgement | Control
+Envelope: TypeAlias = Call | Reply | Parcel | Acknowledgement | Listen | Notice | Control

@@ -31,6 +31,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "agent.tool_restored": "The person gave a tool back.",
     "agent.budget_changed": "The person changed or reset how many surfaces an agent may create.",
     "agent.credential_added": "The person gave an agent one more credential.",
+    "agent.credential_narrowed": "The person said which families of tools a credential is served.",
     "agent.credential_revoked": "The person revoked a credential; it stopped at once.",
     "approval.asked": "A call waits for the person's approval.",
     "approval.approved": "The person approved a call.",
@@ -40,7 +41,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "approval.used": "The approved call took effect.",
     "approval.given_back": "The approved call changed nothing, so the approval still holds.",
     "approval.lapsed": "What was approved had changed, so nothing ran.",
-    "approval.voided": "Whatever asked for it is gone: the credential, the agent, or the run that waited.",
+    "approval.voided": "Whatever asked for it is gone, or narrowed: the credential, the agent, or the run that waited.",
     "surface.charged": "A call that creates a surface was admitted and counted.",
     # canvases
     "canvas.created": "An agent made a canvas and owns it.",

@@ -26,7 +26,7 @@ from typing import Protocol
 
 from bus.address import Address
 from bus.codec import pack_row
-from bus.envelope import Mark, Parcel, Reply
+from bus.envelope import Mark, Notice, Parcel, Reply
 from bus.hold import Hold, InlineHold
 from bus.message_record import message_record
 from bus.parcels import parcel_row
@@ -100,6 +100,8 @@ class Commit:
     """The due timer whose effect it is."""
     timer_due_ms: int | None = None
     """The earliest timer that it sets."""
+    notices: list[Notice] = field(default_factory=list)
+    """What gateways that listen are told once the commit is durable; never stored."""
     replies: list[Reply] = field(default_factory=list)
     """What callers may hear once the commit is durable: its own answer, and those of calls that it closes."""
     record: bytes | None = None

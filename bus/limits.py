@@ -35,6 +35,7 @@ link_heartbeat_ms: Final = 250
 link_silence_ms_max: Final = 5_000
 link_frames_unheard_max: Final = 20_000
 link_gathered_bytes_max: Final = 1024 * 1024
+topics_per_link_max: Final = 16_384  # that one gateway may listen for at a host, some 4 MB
 outbox_window_parcels: Final = 512
 outbox_window_bytes: Final = 8 * 1024 * 1024
 counted_rows_max: Final = 100_000
@@ -61,12 +62,21 @@ gateway_shares_kept_max: Final = 10_000  # agents whose use of the gateway is re
 legacy_sessions_max: Final = 10_000
 legacy_sessions_per_agent_max: Final = 64  # security 2.23
 legacy_session_idle_ms: Final = 30 * 60_000
+streams_per_agent_max: Final = 32  # on which clients of one agent are told of changes
+subscribed_sessions_per_agent_max: Final = 128  # of the older era; those that are over are not told apart
+input_hold_ms_max: Final = 25_000  # common 5.6: that a retry waits for the person
+input_state_ms: Final = 3_600_000  # that a request state is good for
+input_states_used_max: Final = 50_000  # remembered of a gateway, some 8 MB
 http_unread_bytes_max: Final = 64 * 1024  # of a request's head, of a trailer
 http_headers_max: Final = 100
 http_head_seconds_max: Final = 10
 http_body_seconds_max: Final = 30
 http_write_seconds_max: Final = 30  # that a client may leave an answer unread
 http_connections_max: Final = 2_000  # a listener
+client_watch_after_ms: Final = 50  # a call that takes longer is given up when its client has gone
+envelope_fits_bytes_max: Final = 2_048  # of what clients say of themselves, larger ones are judged by the SDK each time
+listings_kept_max: Final = 16  # of tools/list, some 200 KB each
+envelope_fits_kept_max: Final = 256
 other_descriptors_max: Final = 256  # that the gateway may have open beside connections
 keep_alive_seconds: Final = 75
 requests_stop_grace_seconds: Final = 2
@@ -159,6 +169,24 @@ saga_retry_ms_max: Final = 600_000
 destroyed_at_once_max: Final = 16  # canvases of a workspace that are told to go and have not answered
 deletion_deadline_ms: Final = 120_000  # of a workspace with all that is in it
 
+# The stdio shim (nexus/shim) and the credentials it is lent.
+shim_requests_open_max: Final = 128  # of one client at once; each is a thread
+shim_answer_bytes_max: Final = 32 * 1024 * 1024  # one message of the gateway
+shim_token_file_bytes_max: Final = 4_096
+shim_connections_kept_max: Final = 8
+shim_connect_ms_max: Final = 5_000
+shim_retry_ms_max: Final = 30_000  # after a connection broke: how long a request waits for NEXUS to be back
+shim_absent_ms_max: Final = 1_500  # the same where NEXUS has never answered: it does not run
+shim_start_ms_max: Final = 60_000  # the same while `--start` starts it
+shim_repeats_max: Final = 5  # of one request that was sent; one that ends the gateway each time is not sent for ever
+shim_back_off_ms_first: Final = 20
+shim_back_off_ms_max: Final = 500
+shim_stream_back_off_ms_max: Final = 5_000  # of the stream that nobody waits for
+shim_drain_ms_max: Final = 2_000  # open requests may still be answered after the client's last word
+leases_per_agent_max: Final = 20
+lease_grace_ms: Final = 15_000  # after a gateway's start: whoever was lent a credential by the former one asks again
+lease_retry_ms: Final = 1_000
+
 # Authority (common 5, work-plan-tool).
 surface_rate_ms: Final = 3_600_000  # work-plan-tool, creation budget: 10 an hour
 approvals_pending_max: Final = 20  # common 5.1
@@ -173,6 +201,8 @@ credentials_per_agent_max: Final = 50
 plan_word_characters_max: Final = 60  # of an outcome or a code that a step keeps
 surfaces_lifetime_max: Final = 1_000_000  # that the person can allow one agent
 credential_use_noted_ms: Final = 60_000
+credential_recent_ms: Final = 5_000  # that a gateway takes a confirmed token for one whose calls it may count
+credentials_recent_max: Final = 4_096  # of a gateway
 withheld_tools_max: Final = 200
 
 # Canvas (canvas.md).
@@ -288,6 +318,12 @@ assert outbox_rows_a_read <= outbox_window_parcels
 assert activity_owners_told < activity_owners_counted_max
 assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
 assert store_check_ms_max < takeover_wait_ms
+# Each connection of a gateway's two listeners listens for at most three topics.
+assert topics_per_link_max > 2 * 3 * http_connections_max
+assert input_hold_ms_max < call_deadline_ms_default
+assert legacy_sessions_per_agent_max < subscribed_sessions_per_agent_max
+assert credential_recent_ms <= credential_use_noted_ms / 10  # a use is noted by that much too late
+assert credential_recent_ms <= stamp_valid_ms  # so what is counted by an older confirmation is not admitted by one
 assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
 assert page_items_default <= page_items_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max
@@ -300,4 +336,7 @@ assert follow_wait_ms <= inspection_wait_ms_max
 assert max(page_items_max, events_per_page, events_shown_max) <= inspected_items_max
 assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
 assert host_answer_ms_max < call_deadline_ms_default
+assert leases_per_agent_max < credentials_per_agent_max
+assert shim_stream_back_off_ms_max < lease_grace_ms
+assert shim_absent_ms_max < shim_drain_ms_max < shim_retry_ms_max < shim_start_ms_max
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms

@@ -79,6 +79,8 @@ class Peer:
     """Of its HELLO."""
     welcome: bytes
     """The frame that answered its HELLO, to be sent again if that is asked again."""
+    is_gone: bool = False
+    """Nothing reaches it any more: it was silent, or has begun a new session, which is another Peer."""
 
 
 class LinkServer:
@@ -192,6 +194,7 @@ class LinkServer:
         )
         unsigned = Welcome(self._shard, self._incarnation, self._clock.now_ms(), b"")
         welcome = control_frame(replace(unsigned, proof=_welcome_proof(self._key, hello.nonce, unsigned)))
+        self._forget(route)
         self._peers[route] = Peer(
             route, hello.link_class, hello.name, hello.incarnation, session, self._clock.now_ms(), hello.nonce, welcome
         )
@@ -199,7 +202,9 @@ class LinkServer:
 
     def _forget(self, route: bytes) -> None:
         """The next thing that the client sends is answered with a Challenge."""
-        self._peers.pop(route, None)
+        peer = self._peers.pop(route, None)
+        if peer is not None:
+            peer.is_gone = True
 
     def _over(self, route: bytes, nonce: bytes) -> None:
         """A session was given up; a newer one of the same peer is not its affair."""

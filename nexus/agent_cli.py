@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final
 
 import typer
 
 from bus.value import Record, Value, records
-from nexus import agent_place_cli, exit_codes
+from nexus import agent_place_cli, credential_cli, exit_codes
 from nexus.agent_place_cli import AgentArgument, change, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
-from nexus.output import escape, fail, fields, print_json, print_line, print_lines, print_list, shown, table, time_text
+from nexus.credential_cli import credential_lines, print_token
+from nexus.output import escape, fail, fields, print_json, print_line, print_lines, print_list, shown, time_text
 
 
 class Mode(StrEnum):
@@ -30,12 +31,7 @@ _MODES: Final = (
     "plan: only reads. plan_collect: its writes are collected for you to run."
 )
 
-CredentialArgument: TypeAlias = Annotated[
-    str, typer.Argument(help="The credential's name, such as `laptop`.", metavar="NAME")
-]
-
 agents = typer.Typer(help="Agents: callers with an identity, a workspace and tokens.", rich_markup_mode=None)
-credentials = typer.Typer(help="Credentials: the tokens of one agent, each by its name.", rich_markup_mode=None)
 guests = typer.Typer(help="The guest: a caller without an identity, who may only read.", rich_markup_mode=None)
 
 
@@ -43,7 +39,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to `nexus`."""
     app.add_typer(agents, name="agent", no_args_is_help=True)
     agent_place_cli.register(agents)
-    agents.add_typer(credentials, name="credential", no_args_is_help=True)
+    credential_cli.register(agents)
     app.add_typer(guests, name="guest", no_args_is_help=True)
 
 
@@ -67,7 +63,7 @@ def agent_add(
     granted: list[Value] = [one.value for one in capability or []]
     asked: Record = {"name": name, "workspace": workspace, "mode": mode.value, "capabilities": granted}
     answer = ask(home, "agent.add", asked, "Adding the agent")
-    _print_token(answer, as_json, f"Agent {escape(name)} added: {shown(answer.get('agentId'))}")
+    print_token(answer, as_json, f"Agent {escape(name)} added: {shown(answer.get('agentId'))}")
 
 
 @agents.command("list", epilog=examples("nexus agent list", "nexus agent list --workspace Website --json"))
@@ -102,7 +98,7 @@ def agent_show(
         "persona": answer.get("persona"),
         "added": answer.get("createdAt"),
     }
-    print_lines([*fields(told), "credentials:", *(f"  {line}" for line in _credential_lines(answer))])
+    print_lines([*fields(told), "credentials:", *(f"  {line}" for line in credential_lines(answer))])
 
 
 @agents.command("token", epilog=examples("nexus agent token Ada --replace", "nexus agent token Ada --replace --json"))
@@ -121,7 +117,7 @@ def agent_token(
             exit_codes.USAGE,
         )
     answer = ask(home, "agent.token", {"agent": agent, "workspace": workspace}, "Replacing the token")
-    _print_token(answer, as_json, f"Agent {who(answer)} has a new token; the old one has stopped.")
+    print_token(answer, as_json, f"Agent {who(answer)} has a new token; the old one has stopped.")
 
 
 @agents.command("remove", epilog=examples("nexus agent remove Ada"))
@@ -222,62 +218,11 @@ def agent_budget(
         print_line(f"Agent {who(answer)} has created {_budget_text(answer)}.")
 
 
-@credentials.command("add", epilog=examples("nexus agent credential add Ada laptop"))
-def credential_add(
-    agent: AgentArgument,
-    name: CredentialArgument,
-    workspace: WorkspaceOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Give an agent one more token and print it, once. Each can be revoked without the others."""
-    answer = ask(
-        home, "agent.credential_add", {"agent": agent, "name": name, "workspace": workspace}, "Adding the credential"
-    )
-    _print_token(answer, as_json, f"Agent {who(answer)} has a credential {shown(answer.get('credential'))} now.")
-
-
-@credentials.command("list", epilog=examples("nexus agent credential list Ada"))
-def credential_list(
-    agent: AgentArgument, workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False
-) -> None:
-    """Show an agent's credentials: since when, and when each was used last."""
-    asked: Record = {"agent": agent, "workspace": workspace}
-    answer = ask(home, "agent.credential_list", asked, "Reading the credentials")
-    if as_json:
-        print_json(answer)
-    else:
-        print_lines(_credential_lines(answer))
-
-
-@credentials.command("revoke", epilog=examples("nexus agent credential revoke Ada laptop"))
-def credential_revoke(
-    agent: AgentArgument,
-    name: CredentialArgument,
-    workspace: WorkspaceOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Stop a credential at once, and what was approved for calls that it made."""
-    asked: Record = {"agent": agent, "name": name, "workspace": workspace}
-    change(
-        home,
-        as_json,
-        "agent.credential_revoke",
-        asked,
-        lambda answer: f"The credential {shown(answer.get('credential'))} of agent {who(answer)} has stopped.",
-    )
-
-
 @guests.command("on", epilog=examples("nexus guest on"))
 def guest_on(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Let a guest read, and print the guest's token, once. Again: a new token; the one before stops."""
     answer = ask(home, "guest.on", {}, "Making the guest's token")
-    _print_token(
-        answer,
-        as_json,
-        "A guest may read now, and nothing else. A guest token from before has stopped.",
-    )
+    print_token(answer, as_json, "A guest may read now, and nothing else. A guest token from before has stopped.")
 
 
 @guests.command("off", epilog=examples("nexus guest off"))
@@ -297,17 +242,6 @@ def guest_status(home: HomeOption = None, as_json: JsonOption = False) -> None:
         print_line(f"A guest is served since {time_text(answer.get('createdAt'))}; its token was {used}.")
     else:
         print_line("No guest is served. Let one read with: nexus guest on")
-
-
-def _print_token(answer: Record, as_json: bool, sentence: str) -> None:
-    if as_json:
-        print_json({name: answer[name] for name in ("agentId", "credential", "token") if name in answer})
-        return
-    print_line(sentence)
-    print_line("Its token, shown only now:")
-    print_line(f"  {shown(answer.get('token'))}")
-    print_line("Put it into an environment variable, NEXUS_TOKEN, not into a file under version control.")
-    print_line('Your client sends it with each request: --header "Authorization: Bearer $NEXUS_TOKEN"')
 
 
 def _place(agent: Record) -> Value:
@@ -330,11 +264,3 @@ def _budget_text(agent: Record) -> str:
         return "-"
     per_hour = f"{shown(budget.get('usedThisHour'))} of {shown(budget.get('perHour'))} within the hour"
     return f"{shown(budget.get('usedLifetime'))} of {shown(budget.get('lifetime'))} surfaces in all, {per_hour}"
-
-
-def _credential_lines(agent: Record) -> list[str]:
-    rows = [
-        (one.get("name"), time_text(one.get("createdAt")), time_text(one.get("lastUsedAt")))
-        for one in records(agent, "credentials")
-    ]
-    return table(("name", "made", "last used"), rows) if rows else ["none: it cannot call"]

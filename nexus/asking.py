@@ -59,7 +59,7 @@ def ask(
         with progress(doing):
             return _shown(verb, _client(home).ask(verb, _given(arguments), lines))
     except (NotRunning, Refused) as reason:
-        raise _ended(reason) from None
+        raise ended(reason) from None
 
 
 def follow(home: Path | None, verb: str, arguments: Mapping[str, Value]) -> Iterator[Record]:
@@ -68,7 +68,7 @@ def follow(home: Path | None, verb: str, arguments: Mapping[str, Value]) -> Iter
         for event in _client(home).follow(verb, _given(arguments)):
             yield _shown(verb, event)
     except (NotRunning, Refused) as reason:
-        raise _ended(reason) from None
+        raise ended(reason) from None
 
 
 def stream(
@@ -79,7 +79,7 @@ def stream(
         with progress(doing):
             return _client(home).stream(verb, _given(arguments), lambda event: each(_shown(verb, event)))
     except (NotRunning, Refused) as reason:
-        raise _ended(reason) from None
+        raise ended(reason) from None
 
 
 def refuse_in_home(file: Path, home: Path | None) -> None:
@@ -118,7 +118,8 @@ def _given(arguments: Mapping[str, Value]) -> Record:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def _ended(reason: NotRunning | Refused) -> typer.Exit:
+def ended(reason: NotRunning | Refused) -> typer.Exit:
+    """Prints why nothing came of it; raise what this returns."""
     if isinstance(reason, NotRunning):
         return fail(str(reason), exit_codes.NOT_RUNNING)
     return fail("\n".join(error_lines(reason.error)), exit_codes.REFUSED, reason.error)

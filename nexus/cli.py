@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from nexus import __version__, agent_cli, approvals_cli, keep_cli, lifecycle_cli, person_cli, plan_cli, settings_cli
+from nexus import (
+    __version__,
+    agent_cli,
+    approvals_cli,
+    connect_cli,
+    keep_cli,
+    lifecycle_cli,
+    mcp_cli,
+    person_cli,
+    plan_cli,
+    service_cli,
+    settings_cli,
+)
 from nexus.exit_codes import exit_code_table
 
 
@@ -18,6 +30,9 @@ def build_app() -> typer.Typer:
     plan_cli.register(app)
     settings_cli.register(app)
     keep_cli.register(app)
+    connect_cli.register(app)
+    service_cli.register(app)
+    mcp_cli.register(app)
     return app
 
 

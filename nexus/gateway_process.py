@@ -58,12 +58,16 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     gateway = Gateway(agents, clock, tools, sockets.port, seal_key=seal_key, card_appeared=notices.card_appeared)
     # The supervisor starts whatever runs for agents; the person's own programs are never its children.
     lineage = partial(lineage_of, roots=frozenset({os.getppid()}))
-    person_server = await PersonPort(person, clock, home.settings.shards, lineage=lineage).serve(sockets.person)
+    port = PersonPort(person, clock, home.settings.shards, gateway=incarnation, lineage=lineage)
+    person_server = await port.serve(sockets.person)
+    ending_leases = asyncio.ensure_future(port.end_former_leases())
     server = _HttpServer(gateway, ready)
     serving = asyncio.ensure_future(server.serve(sockets=[sockets.mcp_tcp, sockets.mcp_unix]))
     done, _ = await asyncio.wait((serving, stop), return_when=asyncio.FIRST_COMPLETED)
+    gateway.listeners.end_all()  # streams would keep the server from ending for as long as it may wait
     server.should_exit = True
     await serving
+    ending_leases.cancel()
     person_server.close()
     await notices.close()
     agents.close()

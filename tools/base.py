@@ -6,6 +6,7 @@ input model. Rules: contract 00-common sections 1 and 4.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
@@ -60,6 +61,22 @@ class Family(StrEnum):
     WORK = "work"
     PLAN = "plan"
     TOOL = "tool"
+
+
+def family_names(named: Iterable[str]) -> list[str]:
+    """Each once, in the order of tools/list."""
+    wanted = frozenset(named)
+    return [family.value for family in Family if family.value in wanted]
+
+
+def _is_family(name: str) -> str:
+    if name not in frozenset(Family):
+        raise problem(f"is no family of tools; these are: {', '.join(Family)}")
+    return name
+
+
+Families = Annotated[list[Annotated[str, AfterValidator(_is_family)]], Field(min_length=1, max_length=len(Family))]
+"""To what a credential is narrowed (common 1.3)."""
 
 
 class Kind(StrEnum):

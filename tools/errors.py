@@ -94,5 +94,16 @@ def invalid_arguments(fields: Mapping[str, str]) -> Refusal:
     )
 
 
+APPROVAL_REQUIRED: Final = (
+    "The person must approve this call before it runs. Make the same call again once it is approved; go on with other "
+    "work meanwhile."
+)
+
+
+def approval_required(approval_id: str) -> Refusal:
+    """The refusal that makes or repeats a card (common 5.1)."""
+    return Refusal(Code.APPROVAL_REQUIRED, APPROVAL_REQUIRED, retryable=True, details={"approvalId": approval_id})
+
+
 def unavailable(message: str = "The owner of this is restarting. Try again in a moment.") -> Refusal:
     return Refusal(Code.UNAVAILABLE, message, retryable=True)

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from actors.agent import access, authority, deciding, identity, plan_rules, settling, stored
+from actors.agent import (
+    access,
+    approval_state,
+    authority,
+    deciding,
+    identity,
+    lending,
+    plan_rules,
+    settling,
+    stored,
+)
 from actors.agent.state import AgentState, apply, problems
 from actors.decision import RowEffect, Rules, Verb
 
@@ -36,6 +46,14 @@ class AgentRules(Rules[AgentState]):
 
 
 _TABLE: Final = (
-    access.VERBS | authority.VERBS | deciding.VERBS | identity.VERBS | plan_rules.VERBS | settling.VERBS | stored.VERBS
+    access.VERBS
+    | approval_state.VERBS
+    | authority.VERBS
+    | deciding.VERBS
+    | identity.VERBS
+    | lending.VERBS
+    | plan_rules.VERBS
+    | settling.VERBS
+    | stored.VERBS
 )
 RULES: Final = AgentRules()

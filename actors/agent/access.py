@@ -17,7 +17,7 @@ from actors.agent.admission import CallFacts, Verdict, admit, matching_credentia
 from actors.agent.effectful import Admitting, GivenCall, Look, asks, collects, dispatches
 from actors.agent.keys import GivenKey, UsedKey
 from actors.agent.standing import standing
-from actors.agent.state import HEAD_ROW, AgentState, Credential, Head, credential_row
+from actors.agent.state import HEAD_ROW, AgentState, Head, credential_row
 from actors.credential import TokenHash
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.parsed import parsed
@@ -59,39 +59,48 @@ def authenticate(state: AgentState, body: Authenticate, context: Context) -> Dec
     limits = _limits(context.settings)
     if limits:
         reply["limits"] = limits
+    families = state.credentials[credential].families
+    if families is not None:
+        reply["families"] = [*families]
     return Decision(reply, _noted_use(state, head, credential, context))
 
 
 def admit_call(state: AgentState, body: Admit, context: Context) -> Decision:
-    """Answers {authenticated, waiting} with one of: refusal; stamp; needs and a stamp for a look; stamp and callId of a
-    dispatched call; answer, of a collected one; asLooked, when what the look said is the answer."""
+    """Judges the token first, like `authenticate`, which the gateway asked a moment ago and which noted its use.
+    Answers {authenticated, waiting} with one of: isUnknownTool (to this credential); refusal; stamp; needs and a
+    stamp for a look; stamp and callId of a dispatched call; answer, of a collected one; asLooked, when what the look
+    said is the answer."""
     head, credential = _caller(state, body.tokenHash)
     if head is None or credential is None:
         return Decision({"authenticated": False, "waiting": 0})
-    admission = admit(standing(state, head, context, is_budgeted=body.isBudgeted), body)
+    facts = standing(state, head, state.credentials[credential], context, is_budgeted=body.isBudgeted)
+    admission = admit(facts, body)
     if admission.verdict is None:
-        refusal = None if admission.refusal is None else admission.refusal.to_record()
-        return _answered(state, head, credential, context, {"refusal": refusal})
+        refused: Record = {"refusal": admission.refusal.to_record()} if admission.refusal else {"isUnknownTool": True}
+        return _answered(state, refused)
     admitting = Admitting(state, head, credential, body, body.call, body.look, context)
     first_use: UsedKey | Refusal | None = None
     if body.idempotency is not None and body.kind != "read":
         first_use = keys.known(state.keys, head.workspaceId, body.tool, body.idempotency, context.now_ms)
     if isinstance(first_use, Refusal):
-        return _answered(state, head, credential, context, {"refusal": first_use.to_record()})
+        return _answered(state, {"refusal": first_use.to_record()})
     if first_use is not None:
-        return _answered(state, head, credential, context, _repeated(admitting, first_use, admission.verdict))
+        return _answered(state, _repeated(admitting, first_use, admission.verdict))
     reply, effects = _decided(admitting, admission.verdict, body.idempotency)
-    return _answered(state, head, credential, context, reply, effects)
+    return _answered(state, reply, effects)
 
 
 def outlooks(state: AgentState, body: Outlooks, context: Context) -> Decision:
-    """What tool_list tells of each tool (work-plan-tool, tool_*). The caller's own; without effects."""
-    head = state.living()
-    if head is None or context.principal.agent_id != context.address.id:
+    """What tool_list tells of each tool that the credential knows (work-plan-tool, tool_*). The caller's own; without
+    effects."""
+    head, credential = state.living(), state.credentials.get(context.principal.credential)
+    if head is None or credential is None or context.principal.agent_id != context.address.id:
         return Decision(NOT_FOUND)
-    budgeted = standing(state, head, context, is_budgeted=True, counts_cards=True)
+    budgeted = standing(state, head, credential, context, is_budgeted=True, counts_cards=True)
     tools: list[Value] = []
     for call in body.tools:
+        if not budgeted.is_served(call.family):
+            continue
         seen = outlook(budgeted, call)
         is_held = call.capability is None or call.capability in head.capabilities
         tools.append({"name": call.tool, "status": seen.status, "reason": seen.reason, "isHeld": is_held})
@@ -125,16 +134,8 @@ def _repeated(admitting: Admitting, first: UsedKey, verdict: Verdict) -> Record:
     return {"stamp": {**admitting.stamp(), flag: True}, "callId": first.callId}
 
 
-def _answered(
-    state: AgentState,
-    head: Head,
-    credential: str,
-    context: Context,
-    reply: Record,
-    effects: tuple[Effect, ...] = (),
-) -> Decision:
-    whole: Record = {"authenticated": True, "waiting": state.waiting, **reply}
-    return Decision(whole, (*effects, *_noted_use(state, head, credential, context)))
+def _answered(state: AgentState, reply: Record, effects: tuple[Effect, ...] = ()) -> Decision:
+    return Decision({"authenticated": True, "waiting": state.waiting, **reply}, effects)
 
 
 def _caller(state: AgentState, token_hash: bytes) -> tuple[Head | None, str | None]:
@@ -150,7 +151,7 @@ def _noted_use(state: AgentState, head: Head, name: str, context: Context) -> tu
     credential = state.credentials[name]
     if credential.usedAt is not None and credential.usedAt + credential_use_noted_ms > context.now_ms:
         return ()
-    used = Credential(hash=credential.hash, createdAt=credential.createdAt, usedAt=context.now_ms)
+    used = credential.model_copy(update={"usedAt": context.now_ms})
     noted = Put(credential_row(name), used.model_dump())
     if head.ran:
         return (noted,)

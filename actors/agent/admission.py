@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 from actors.agent.plan_book import COLLECTED_MESSAGE
 from tools.autonomy import Mode
 from tools.base import Capability, Kind, Model, Scope
-from tools.errors import Code, Refusal, invalid_arguments
+from tools.errors import APPROVAL_REQUIRED, Code, Refusal, invalid_arguments
 
 _FOR_GUESTS: Final = "tool_list"
 """The one tool that needs a capability and that a guest may read (common 2.3)."""
@@ -33,6 +33,7 @@ class CallFacts(Model):
     capability: Literal["mesh"] | None = None
     workspaceId: str | None = None
     """The scope that the caller claims, when the tool takes it as a check and not as its target (common 3.2)."""
+    family: str | None = None
     isBudgeted: bool = False
     passesWhenStopped: bool = False
     freesSpace: bool = False
@@ -59,6 +60,12 @@ class AgentFacts:
     """Why it may store nothing now."""
     cards_are_full: bool = False
     """Whether as many cards wait for the person as may."""
+    families: frozenset[str] | None = None
+    """What the credential that calls is narrowed to; None: it is served every family (common 1.3)."""
+
+    def is_served(self, family: str | None) -> bool:
+        """A narrowed credential knows the tools of its own families alone."""
+        return self.families is None or family in self.families
 
 
 class Verdict(StrEnum):
@@ -71,8 +78,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Neither verdict nor refusal: no such tool, which the gateway answers itself (-32602, common 6.1), or,
-    unauthenticated, 401."""
+    """Neither verdict nor refusal: no such tool, or none that this credential knows, which the gateway answers itself
+    (-32602, common 6.1), or, unauthenticated, 401."""
 
     authenticated: bool
     verdict: Verdict | None = None
@@ -95,10 +102,6 @@ BY_MODE: Final[Mapping[tuple[Mode, Kind], Verdict | None]] = {
 }
 """The table of common 4.2; None is refused. Reads run in every mode."""
 
-APPROVAL_REQUIRED: Final = (
-    "The person must approve this call before it runs. Make the same call again once it is approved; go on with other "
-    "work meanwhile."
-)
 CARDS_ARE_FULL: Final = (
     "As many of your calls wait for the person as may. Wait until some are decided, or repeat one that waits."
 )
@@ -139,7 +142,7 @@ def admit(agent: AgentFacts | None, call: CallFacts) -> Admission:
     """`agent` is None when no credential matched."""
     if agent is None:
         return Admission(authenticated=False)
-    if call.arguments == "unknown_tool":
+    if call.arguments == "unknown_tool" or not agent.is_served(call.family):
         return Admission(authenticated=True)
     if call.kind is None or call.scope is None:
         raise ValueError("a known tool declares its kind and scope")

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from actors.agent.admission import APPROVAL_REQUIRED, CARDS_ARE_FULL
+from actors.agent.admission import CARDS_ARE_FULL
 from actors.agent.approval import OPEN, Approval, AskedBy, Happening, State
-from actors.decision import CancelTimer, Context, Delete, Effect, Event, SetTimer
+from actors.decision import CancelTimer, Context, Delete, Effect, Event, Notify, SetTimer
 from bus.limits import (
     approval_denied_ms,
     approval_pending_ms,
@@ -21,8 +21,9 @@ from bus.limits import (
     approvals_kept_max,
     approvals_pending_max,
 )
+from bus.topics import approval_topic
 from bus.value import Record
-from tools.errors import Code, Refusal
+from tools.errors import Code, Refusal, approval_required
 from tools.fence import Fence
 
 DUE: Final = "approval_due"
@@ -56,6 +57,12 @@ class AskingCall:
 def approval_id(agent_id: str, id_: str) -> str:
     """The id that callers and people see; it names its owner."""
     return f"{agent_id}.{id_}"
+
+
+def own_id(approval_id: str, context: Context) -> str:
+    """The part after the agent's id; what belongs to another agent is like one that never was."""
+    agent_id, _, id_ = approval_id.partition(".")
+    return id_ if agent_id == context.address.id else ""
 
 
 def pending_count(approvals: Mapping[str, Approval], now_ms: int) -> int:
@@ -113,6 +120,8 @@ def changed(id_: str, approval: Approval, happening: Happening, context: Context
     if following.step is not None and happening is Happening.NOTHING_HAPPENED:
         following = following.model_copy(update={"state": State.LAPSED})  # a step that is run again asks anew
     effects: tuple[Effect, ...] = (following.put(id_), _event(_EVENTS[happening], id_, following, context))
+    if following.state in _OVER_UNUSED:
+        effects = (*effects, _notice(id_, following, context))
     if following.state not in OPEN:
         return (*effects, CancelTimer(_timer_name(id_)))
     # Given back late, it is over at once: its time went on while it was in use.
@@ -124,23 +133,21 @@ def decided(id_: str, following: Approval, context: Context) -> tuple[Effect, ..
     is_granted = following.state is State.APPROVED
     timer: Effect = _timer(id_, following) if is_granted else CancelTimer(_timer_name(id_))
     event = _event("approval.approved" if is_granted else "approval.denied", id_, following, context)
-    return (following.put(id_), timer, event)
+    return (following.put(id_), timer, event, _notice(id_, following, context))
 
 
-def voided(approvals: Mapping[str, Approval], credential: str | None, context: Context) -> tuple[Effect, ...]:
-    """What a revoked credential asked for ends at once; None: whatever any credential asked for (common 2.1)."""
+def voided(approvals: Mapping[str, Approval], context: Context) -> tuple[Effect, ...]:
+    """These end at once: what was asked for by whoever may not any more (common 2.1)."""
     ended: list[Effect] = []
     for id_, approval in approvals.items():
-        if credential in (None, approval.credential) and approval.state is not State.IN_USE:
+        if approval.state is not State.IN_USE:
             ended += changed(id_, approval, Happening.REVOKE, context)
     return tuple(ended)
 
 
 def required(agent_id: str, id_: str) -> Refusal:
     """The refusal that makes or repeats a card (common 5.1)."""
-    return Refusal(
-        Code.APPROVAL_REQUIRED, APPROVAL_REQUIRED, retryable=True, details={"approvalId": approval_id(agent_id, id_)}
-    )
+    return approval_required(approval_id(agent_id, id_))
 
 
 def lapsed(agent_id: str, new_id: str) -> Refusal:
@@ -185,6 +192,13 @@ def _event(kind: str, id_: str, approval: Approval, context: Context) -> Event:
         },
     )
 
+
+def _notice(id_: str, approval: Approval, context: Context) -> Notify:
+    """To whoever waits for the person's word (common 5.6)."""
+    return Notify(approval_topic(approval_id(context.address.id, id_)), {"state": approval.state.value})
+
+
+_OVER_UNUSED: Final = frozenset({State.EXPIRED, State.LAPSED, State.VOIDED})
 
 _EVENTS: Final[Mapping[Happening, str]] = {
     Happening.EXPIRE: "approval.expired",

@@ -7,12 +7,13 @@ tool that an agent gave up comes back only by the person.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from actors.agent import approvals, plan_run
-from actors.agent.approval import State
+from actors.agent.approval import Approval, State
 from actors.agent.budget import BUDGET_ROW, Budget
 from actors.agent.state import (
     DEFAULT_CREDENTIAL,
@@ -47,7 +48,7 @@ from bus.limits import (
 )
 from bus.value import Record
 from tools.autonomy import GUEST_ID, Mode, ModeName
-from tools.base import Model, Name
+from tools.base import Families, Model, Name, family_names
 from tools.catalogue import BY_NAME
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments, unavailable
 from tools.tool import ToolSetEnabledInput
@@ -90,6 +91,13 @@ class AuthorityTell(Model):
 class CredentialAdd(Model):
     name: Name
     tokenHash: TokenHash
+    families: Families | None = None
+
+
+class CredentialNarrow(Model):
+    name: Name
+    families: Families | None
+    """None: every family."""
 
 
 class CredentialRevoke(Model):
@@ -112,7 +120,7 @@ def set_mode(state: AgentState, body: SetMode, context: Context) -> Decision:
         changed = head.narrowed(context.address.id, mode=mode.value) if is_narrower else head.widened(mode=mode.value)
         # What needed approval for its mode alone needs none now: a card left open would let the call run once more.
         needless = {id_: each for id_, each in state.approvals.items() if each.kind == "write" and each.step is None}
-        ended = approvals.voided(needless, None, context) if mode is Mode.AUTO else ()
+        ended = approvals.voided(needless, context) if mode is Mode.AUTO else ()
         effects = (*changed, *ended, event)
     return _done(head, context, effects)
 
@@ -200,7 +208,7 @@ def credential_add(state: AgentState, body: CredentialAdd, context: Context) -> 
                 details={"limit": credentials_per_agent_max},
             )
         )
-    credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
+    credential = Credential(hash=body.tokenHash, createdAt=context.now_ms, families=_ordered(body.families))
     effects = (
         Put(credential_row(body.name), credential.model_dump()),
         Event("agent.credential_added", {"agentId": context.address.id, "credential": body.name}),
@@ -208,31 +216,62 @@ def credential_add(state: AgentState, body: CredentialAdd, context: Context) -> 
     return Decision({"agentId": context.address.id, "name": head.name, "credential": body.name}, effects)
 
 
+def credential_narrow(state: AgentState, body: CredentialNarrow, context: Context) -> Decision:
+    """From now on it is served these families alone, and what it asked for of others ends (common 1.3, 2.1)."""
+    head, credential = state.living(), state.credentials.get(body.name)
+    if head is None or head.is_guest or credential is None:
+        return Decision(NOT_FOUND)
+    families = _ordered(body.families)
+    told: Record = {"agentId": context.address.id, "credential": body.name}
+    reply: Record = {**told, "name": head.name, "families": None if families is None else [*families]}
+    if credential.families == families:
+        return Decision({**reply, "changed": False})
+
+    def is_lost(approval: Approval) -> bool:
+        tool = BY_NAME.get(approval.tool)
+        is_served = families is None or (tool is not None and tool.family.value in families)
+        return approval.credential == body.name and not is_served
+
+    effects = (
+        Put(credential_row(body.name), credential.model_copy(update={"families": families}).model_dump()),
+        *_voided(state, is_lost, context),
+        *head.narrowed(context.address.id),
+        Event("agent.credential_narrowed", told),
+    )
+    return Decision({**reply, "changed": True}, effects)
+
+
 def credential_revoke(state: AgentState, body: CredentialRevoke, context: Context) -> Decision:
     """It stops with this commit, and so does what it asked for (common 2.1)."""
     head = state.living()
     if head is None or body.name not in state.credentials:
         return Decision(NOT_FOUND)
-    effects = (
-        Delete(credential_row(body.name)),
-        *_voided(state, body.name, context),
-        *head.narrowed(context.address.id),
-        Event("agent.credential_revoked", {"agentId": context.address.id, "credential": body.name}),
-    )
+    effects = credential_revoke_effects(state, head, body.name, context)
     return Decision({"agentId": context.address.id, "name": head.name, "credential": body.name}, effects)
 
 
+def credential_revoke_effects(state: AgentState, head: Head, name: str, context: Context) -> tuple[Effect, ...]:
+    """What ends with one credential of the agent's."""
+    return (
+        Delete(credential_row(name)),
+        *_voided(state, _asked_by(name), context),
+        *head.narrowed(context.address.id),
+        Event("agent.credential_revoked", {"agentId": context.address.id, "credential": name}),
+    )
+
+
 def token_replace(state: AgentState, body: TokenReplace, context: Context) -> Decision:
-    """The former token of the default credential stops working with this commit."""
+    """The former token of the default credential stops working with this commit. What it was narrowed to stays."""
     head = state.living()
     if head is None:
         return Decision(NOT_FOUND)
     former = state.credentials.get(DEFAULT_CREDENTIAL)
+    families = None if former is None else former.families
     made_ms = context.now_ms if former is None else max(context.now_ms, former.createdAt + 1)
-    credential = Credential(hash=body.tokenHash, createdAt=made_ms)
+    credential = Credential(hash=body.tokenHash, createdAt=made_ms, families=families)
     effects = (
         Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
-        *_voided(state, DEFAULT_CREDENTIAL, context),
+        *_voided(state, _asked_by(DEFAULT_CREDENTIAL), context),
         *head.narrowed(context.address.id),
         Event("agent.credential_replaced", {"agentId": context.address.id, "credential": DEFAULT_CREDENTIAL}),
     )
@@ -293,11 +332,20 @@ def _withheld(state: AgentState, head: Head, tool: str, by: str, context: Contex
     )
 
 
-def _voided(state: AgentState, credential: str, context: Context) -> tuple[Effect, ...]:
-    """What the credential asked for ends, and with it a run that waits for one of its cards."""
-    effects = [*approvals.voided(state.approvals, credential, context)]
-    for approval in state.approvals.values():
-        if approval.step is not None and approval.credential == credential and approval.state is State.PENDING:
+def _ordered(families: list[str] | None) -> list[str] | None:
+    return None if families is None else family_names(families)
+
+
+def _asked_by(credential: str) -> Callable[[Approval], bool]:
+    return lambda approval: approval.credential == credential
+
+
+def _voided(state: AgentState, is_meant: Callable[[Approval], bool], context: Context) -> tuple[Effect, ...]:
+    """These approvals end, and with them a run that waits for one of their cards."""
+    meant = {id_: approval for id_, approval in state.approvals.items() if is_meant(approval)}
+    effects = [*approvals.voided(meant, context)]
+    for approval in meant.values():
+        if approval.step is not None and approval.state is State.PENDING:
             plan_id, number, code = approval.step.planId, approval.step.number, Code.UNIDENTIFIED_CALLER
             effects += plan_run.step_denied(state, plan_id, number, context, code)
     return tuple(effects)
@@ -333,6 +381,7 @@ VERBS: Final[VerbTable[AgentState]] = VerbTable(
         "agent_set_withheld": Verb(parsed(SetWithheld, set_withheld), _PERSON),
         "agent_set_budget": Verb(parsed(SetBudget, set_budget), _PERSON),
         "credential_add": Verb(parsed(CredentialAdd, credential_add), _PERSON),
+        "credential_narrow": Verb(parsed(CredentialNarrow, credential_narrow), _PERSON),
         "credential_revoke": Verb(parsed(CredentialRevoke, credential_revoke), _PERSON),
         "token_replace": Verb(parsed(TokenReplace, token_replace), _PERSON),
         "authority_tell": Verb(parsed(AuthorityTell, authority_tell), _PERSON),

@@ -54,7 +54,7 @@ def approvals_list(state: AgentState, body: ApprovalsList, context: Context) -> 
 
 def approval_show(state: AgentState, body: ApprovalNamed, context: Context) -> Decision:
     """The card as data: what NEXUS knows first, then what the agent says (common 5.4)."""
-    id_ = _own_id(body.approvalId, context)
+    id_ = approvals.own_id(body.approvalId, context)
     approval = state.approvals.get(id_)
     head = state.head
     if approval is None or head is None:
@@ -83,7 +83,7 @@ def approval_show(state: AgentState, body: ApprovalNamed, context: Context) -> D
 
 def approval_decide(state: AgentState, body: ApprovalDecide, context: Context) -> Decision:
     """Once, and in time; whoever decides twice or late is told so (common 5.5)."""
-    id_ = _own_id(body.approvalId, context)
+    id_ = approvals.own_id(body.approvalId, context)
     approval = state.approvals.get(id_)
     if approval is None:
         return Decision(NOT_FOUND)
@@ -142,12 +142,6 @@ def _summary(id_: str, approval: Approval, context: Context) -> Record:
         "expiresAt": rfc3339(approval.expiresMs),
         "decidedAt": None if approval.decidedMs is None else rfc3339(approval.decidedMs),
     }
-
-
-def _own_id(approval_id: str, context: Context) -> str:
-    """The part after the agent's id; what belongs to another agent is like one that never was."""
-    agent_id, _, id_ = approval_id.partition(".")
-    return id_ if agent_id == context.address.id else ""
 
 
 def _too_late(state: State) -> Refusal:

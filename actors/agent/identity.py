@@ -32,6 +32,7 @@ from actors.decision import (
     Delete,
     Effect,
     Event,
+    Notify,
     PrincipalKind,
     Put,
     Send,
@@ -40,6 +41,7 @@ from actors.decision import (
 )
 from actors.parsed import DONE, Nothing, parsed, sending_owner
 from bus import address
+from bus.topics import mailbox_topic
 from bus.value import Record, Value
 from tools.agent import AgentGetInput, AgentUpdateSelfInput
 from tools.autonomy import ModeName
@@ -129,7 +131,7 @@ def agent_removed(state: AgentState, body: AgentRemoved, context: Context) -> De
     effects: tuple[Effect, ...] = (
         *head.narrowed(context.address.id, removed=True),
         *(Delete(credential_row(name)) for name in sorted(state.credentials)),
-        *approvals.voided({id_: each for id_, each in state.approvals.items() if each.step is None}, None, context),
+        *approvals.voided({id_: each for id_, each in state.approvals.items() if each.step is None}, context),
         *abandoned(state, context),
         noted,
         Send(address.mailbox(context.address.id), "facts_changed", gone.mailbox_facts(), before_reply=True),
@@ -179,6 +181,8 @@ def _credentials(state: AgentState) -> list[Value]:
             "name": name,
             "createdAt": rfc3339(credential.createdAt),
             "lastUsedAt": None if credential.usedAt is None else rfc3339(credential.usedAt),
+            "families": None if credential.families is None else [*credential.families],
+            **({} if credential.lentBy is None else {"isLent": True}),
         }
         for name, credential in sorted(state.credentials.items())
     ]
@@ -241,7 +245,7 @@ def scope_changed(state: AgentState, body: ScopeChanged, context: Context) -> De
     has_moved = moved.workspaceId != head.workspaceId
     effects: tuple[Effect, ...] = (
         *head.narrowed(agent_id, workspaceId=moved.workspaceId, inherits=moved.inherits),
-        *(approvals.voided(left, None, context) if has_moved else ()),  # they were for calls in the former scope
+        *(approvals.voided(left, context) if has_moved else ()),  # they were for calls in the former scope
         # before_reply: what is sent to it from now on is decided by where it is now.
         Send(address.mailbox(agent_id), "facts_changed", moved.mailbox_facts(), before_reply=True),
     )
@@ -263,7 +267,8 @@ def waiting_changed(state: AgentState, body: WaitingChanged, context: Context) -
         raise ValueError("only an agent's own mailbox tells what waits for it")
     if body.count == state.waiting:
         return DONE
-    return Decision({}, (Put(WAITING_ROW, body.count),))
+    notice = Notify(mailbox_topic(context.address.id), {"waiting": body.count})
+    return Decision({}, (Put(WAITING_ROW, body.count), notice))
 
 
 def _changed(head: Head, claim: Claim, context: Context) -> Decision:

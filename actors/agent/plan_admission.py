@@ -29,6 +29,11 @@ _GONE: Final = Refusal(
     Code.UNIDENTIFIED_CALLER,
     "The agent was removed, or the credential that collected this call was revoked. Discard what is left of the plan.",
 )
+_NARROWED: Final = Refusal(
+    Code.NOT_FOUND,
+    "The credential that collected this call was narrowed since, and does not know the tool any more. Discard what is "
+    "left of the plan.",
+)
 _NO_SUCH_TOOL: Final = Refusal(
     Code.NOT_FOUND, "The tool that this step calls is not served any more. Discard what is left of the plan."
 )
@@ -39,8 +44,8 @@ _TOO_LARGE: Final = Refusal(
 
 def step_refusal(state: AgentState, call: StepCall, context: Context) -> Refusal | None:
     """None when the step may be sent to its owner now."""
-    head, tool = state.living(), BY_NAME.get(call.tool)
-    if head is None or not state.holds(call.credential, call.credential_made_ms):
+    head, tool, credential = state.living(), BY_NAME.get(call.tool), state.credentials.get(call.credential)
+    if head is None or credential is None or not state.holds(call.credential, call.credential_made_ms):
         return _GONE
     if tool is None:
         return _NO_SUCH_TOOL
@@ -51,11 +56,14 @@ def step_refusal(state: AgentState, call: StepCall, context: Context) -> Refusal
         scope=tool.scope.value,
         capability=None if tool.capability is None else "mesh",
         workspaceId=call.workspace_id,
+        family=tool.family.value,
         isBudgeted=call.creates is not None,
         passesWhenStopped=tool.passes_when_stopped,
         freesSpace=tool.frees_space,
     )
-    agent = standing(state, head, context, is_budgeted=call.creates is not None)
+    agent = standing(state, head, credential, context, is_budgeted=call.creates is not None)
+    if not agent.is_served(facts.family):
+        return _NARROWED
     return admit(replace(agent, mode=Mode.AUTO, plan="none"), facts).refusal
 
 

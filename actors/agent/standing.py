@@ -5,15 +5,22 @@ from __future__ import annotations
 from actors.agent import budget, plan_steps, stored
 from actors.agent.admission import AgentFacts, PlanPhase
 from actors.agent.approvals import pending_count
-from actors.agent.state import AgentState, Head
+from actors.agent.state import AgentState, Credential, Head
 from actors.decision import Context
 from bus.limits import approvals_pending_max
 
 
 def standing(
-    state: AgentState, head: Head, context: Context, *, is_budgeted: bool = False, counts_cards: bool = False
+    state: AgentState,
+    head: Head,
+    credential: Credential,
+    context: Context,
+    *,
+    is_budgeted: bool = False,
+    counts_cards: bool = False,
 ) -> AgentFacts:
-    """What is true of the agent now; `head` is the living agent's. What few calls need is worked out only for them."""
+    """What is true of the agent now, for calls with `credential`; `head` is the living agent's. What few calls need is
+    worked out only for them."""
     plan = plan_steps.open_plan(state)
     phase: PlanPhase = "none" if plan is None else plan.phase
     return AgentFacts(
@@ -26,4 +33,5 @@ def standing(
         budget=budget.refusal(state.budget, context.settings, context.now_ms) if is_budgeted else None,
         storage=stored.refusal(state, context),
         cards_are_full=counts_cards and pending_count(state.approvals, context.now_ms) >= approvals_pending_max,
+        families=None if credential.families is None else frozenset(credential.families),
     )

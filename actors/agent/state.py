@@ -12,8 +12,9 @@ from actors.agent.budget import Budget
 from actors.agent.keys import UsedKey, digest_in
 from actors.agent.plan_book import PlanBook
 from actors.agent.stored_book import StoredBook
-from actors.decision import Effect, Put, RowEffect, TellHosts
+from actors.decision import Effect, Notify, Put, RowEffect, TellHosts
 from bus.admitted import AUTHORITY_CHANGED
+from bus.topics import authority_topic
 from bus.value import Record
 from tools.autonomy import GUEST_ID, Mode, ModeName
 from tools.base import Model
@@ -87,6 +88,7 @@ class Head(Model):
         return (
             Put(HEAD_ROW, head.model_dump()),
             TellHosts(AUTHORITY_CHANGED, {"agentId": agent_id, "version": head.version}),
+            Notify(authority_topic(agent_id), {"version": head.version}),
         )
 
 
@@ -95,6 +97,10 @@ class Credential(Model):
     createdAt: int
     usedAt: int | None = None
     """When it was last used, to the minute."""
+    families: list[str] | None = None
+    """The families that it is narrowed to; None: it is served every one (common 1.3)."""
+    lentBy: str | None = None
+    """Of one that is lent for as long as a connection lasts: the incarnation of the gateway that holds it."""
 
 
 class Claim(Model):

@@ -8,7 +8,6 @@ because a card or a collected step is due.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -19,6 +18,7 @@ from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.envelope import Reply
 from bus.limits import admission_rounds_max, call_deadline_ms_default
+from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash
 from nexus.gateway.identity import Identity, waiting_count
@@ -32,7 +32,7 @@ class MayHaveBeenSentOn(Exception):
     """No answer to an admission that had the call: it may be dispatched or collected (common 8.3)."""
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class ToolRequest:
     """One tools/call of an authenticated caller. `started_ms` is when its HTTP request arrived."""
 
@@ -44,7 +44,7 @@ class ToolRequest:
     idempotency_key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Admission:
     """What the agent owner decided. Beside `refusal`, exactly one of `stamp`, `answer` and `looked` stands when the
     call is admitted, and none of them when the tool is unknown."""
@@ -61,6 +61,8 @@ class Admission:
     call_id: str | None = None
     """The id to send the call under, when its idempotency key was used before (common 8.2)."""
     is_new_card: bool = False
+    is_unknown_tool: bool = False
+    """There is no such tool for this credential (common 1.3)."""
 
     @property
     def is_dispatched(self) -> bool:
@@ -103,14 +105,18 @@ class Admissions:
                     body["look"] = look
         return Admission(True, request.identity.waiting, refusal=_UNSETTLED.to_record())
 
-    async def note_unknown(self, request: ToolRequest) -> None:
-        """The agent owner is told, so that such calls count as the caller's too; its answer changes nothing."""
+    async def note_unknown(self, request: ToolRequest) -> Admission:
+        """The agent owner is told, so that such calls count as the caller's too, and so that its token is judged first.
+        Raises DeadlinePassed."""
         body: Record = {
             "tokenHash": request.identity.credential.token_hash,
             "tool": request.name,
             "arguments": "unknown_tool",
         }
-        await self._ask(request, body, remaining_ms(request, None, self._clock))
+        reply = await self._ask(request, body, remaining_ms(request, None, self._clock))
+        if reply.ok is None:  # a trouble of the owner's own: of the token nothing is known
+            raise DeadlinePassed(was_sent=False)
+        return _admission(reply.ok, None)
 
     def _body(self, request: ToolRequest, tool: Tool, arguments: Arguments | Refusal, call_id: str) -> Record:
         body: Record = {
@@ -175,6 +181,7 @@ def call_facts(tool: Tool) -> Record:
         "kind": tool.kind.value,
         "scope": tool.scope.value,
         "capability": None if tool.capability is None else tool.capability.value,
+        "family": tool.family.value,
     }
     # Left out when false: most calls are neither, and this is sent with each.
     flags = {
@@ -205,6 +212,7 @@ def _admission(ok: Record, look: object) -> Admission:
         looked=_as_looked(look) if ok.get("asLooked") is True else None,
         call_id=call_id if isinstance(call_id, str) else None,
         is_new_card=ok.get("isNewCard") is True,
+        is_unknown_tool=ok.get("isUnknownTool") is True,
     )
 
 

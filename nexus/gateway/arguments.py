@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 from pydantic import ValidationError
 
+from bus.message_record import message_record
 from bus.value import Record, Value
 from tools.base import Tool
 from tools.errors import Refusal, invalid_arguments
@@ -18,7 +18,7 @@ from tools.problems import problems_of
 _WHOLE_FLOATS_BELOW: Final = 2.0**53
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Arguments:
     """Arguments that fit. `record` holds what was given and nothing else, so that an owner parses the same again."""
 

@@ -1,50 +1,39 @@
 """The HTTP side of the gateway: one Starlette app for the loopback port and the agents' socket.
 
-A request passes, in this order: Host and Origin (421, 403), the bearer token (401), the method (405), encoding and
-size of the body (415, 413), strict JSON (400); then the SDK's session manager of its protocol era has it. Invariants:
-nothing of a request is looked at before its token is good, but for whether it came to this listener at all
-(common 2.3); an agent owner that cannot be reached is `unavailable`, never 401; no token goes further than here.
+Requests for another host or from another origin go no further (421, 403); the rest is endpoint.py's.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable
+from typing import Final
 
-import mcp_types as types
-import orjson
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
-from bus.client import Caller, DeadlinePassed
+from bus.client import CallerAndNotices
 from bus.clock import Clock
-from bus.limits import (
-    call_deadline_ms_default,
-    legacy_session_idle_ms,
-    legacy_sessions_max,
-    legacy_sessions_per_agent_max,
-    request_body_bytes_max,
-)
-from nexus.gateway import strict_json
-from nexus.gateway.call import Journey, refused
+from nexus.event_loop import derived_key
+from nexus.gateway import approvals_page, resources
+from nexus.gateway.call import Journey
 from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal
-from nexus.gateway.ended_sessions import EndedSessions
-from nexus.gateway.identity import Credential, Identity, authenticate, parse_authorization
-from nexus.gateway.mcp import VISIT_KEY, WAITING_KEY, McpServer, Visit
-from nexus.gateway.sessions import SessionShares
+from nexus.gateway.endpoint import McpEndpoint
+from nexus.gateway.fast_path import FastPath
+from nexus.gateway.headers import HEADERS_KEY, Headers
+from nexus.gateway.input_requests import InputRequests
+from nexus.gateway.listeners import Listeners
+from nexus.gateway.listing import Listing
+from nexus.gateway.mcp import McpServer
+from nexus.gateway.sdk_path import SdkPath
 from nexus.gateway.shares import AgentShares
+from nexus.gateway.streams import Streams
 from tools.base import Tool
-from tools.errors import Refusal, unavailable
 
 _SEAL_KEY_BYTES: Final = 32
 _PATH: Final = "/mcp"
@@ -55,7 +44,7 @@ class Gateway:
 
     def __init__(
         self,
-        caller: Caller,
+        caller: CallerAndNotices,
         clock: Clock,
         tools: tuple[Tool, ...],
         port: int,
@@ -65,35 +54,47 @@ class Gateway:
     ) -> None:
         """`port` is the TCP listener's. `seal_key` seals cursors: give all gateways of a home the same one; without
         it cursors end with this gateway. `card_appeared` hears of each new approval that waits for the person."""
-        seal = CursorSeal(seal_key or os.urandom(_SEAL_KEY_BYTES))
+        seal_key = seal_key or os.urandom(_SEAL_KEY_BYTES)
+        seal, state_seal = CursorSeal(seal_key), CursorSeal(derived_key(seal_key, "request states"))
         by_name = {tool.name: tool for tool in tools}
         journey = Journey(caller, clock, by_name, Composer(tools), seal, card_appeared)
-        server = McpServer(journey, clock, tools).server
-        # Hosts, origins and body sizes are judged here, more strictly than the managers can. JSON answers for the
-        # older era halve its cost; with them the newer one would lose progress and cancelling by disconnect.
-        self._legacy = StreamableHTTPSessionManager(
-            server,
-            json_response=True,
-            max_request_body_size=request_body_bytes_max,
-            max_sessions=legacy_sessions_max,
-            session_idle_timeout=legacy_session_idle_ms / 1_000,
-        )
-        self._modern = StreamableHTTPSessionManager(
-            server, json_response=False, max_request_body_size=request_body_bytes_max
-        )
+        listing = Listing(tools)
+        self.listeners = Listeners(caller, clock, lambda identity: identity.families)
+        streams = Streams(self.listeners, any(tool.name == resources.MAILBOX_TOOL for tool in tools))
+        inputs = InputRequests(caller, clock, state_seal, approvals_page.address(port))
+        server = McpServer(journey, clock, listing, inputs, streams).server
+        self._sdk = SdkPath(server, clock, streams)
         self.uses = AgentShares()
-        endpoint = McpEndpoint(caller, clock, EndedSessions(self._legacy.asgi_app), self._modern.asgi_app, self.uses)
-        self.asgi_app = Starlette(
-            routes=[Route(_PATH, endpoint)],
-            middleware=[Middleware(ListenerGuard, port=port)],
-            lifespan=self._lifespan,
-        )
-        self.asgi_app.router.redirect_slashes = False
+        self.fast_path = FastPath(journey, tools, listing, server.server_info_stamp)
+        endpoint = McpEndpoint(caller, clock, self.fast_path, self._sdk, self.uses)
+        self.asgi_app = _Application(ListenerGuard(endpoint, port), port, self._lifespan)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        async with self._legacy.run(), self._modern.run():
-            yield
+        async with self._sdk.run():
+            try:
+                yield
+            finally:
+                self.listeners.end_all()
+
+
+class _Application(Starlette):
+    """/mcp, past Starlette's middleware and routing, which cost as much as the rest of the way; and what is left."""
+
+    def __init__(self, mcp: ASGIApp, port: int, lifespan: Lifespan[Starlette]) -> None:
+        super().__init__(
+            routes=[Route(approvals_page.PATH, approvals_page.ApprovalsPage())],
+            middleware=[Middleware(ListenerGuard, port=port)],
+            lifespan=lifespan,
+        )
+        self.router.redirect_slashes = False
+        self._mcp = mcp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == _PATH:
+            await self._mcp(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 class ListenerGuard:
@@ -112,8 +113,10 @@ class ListenerGuard:
             await self._app(scope, receive, send)
             return
         # httptools keeps the spaces around header values, which the SDK compares byte by byte.
-        scope = {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
-        status = self._refusal(scope)
+        lines = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        headers = Headers(lines)
+        scope = {**scope, "headers": lines, HEADERS_KEY: headers}
+        status = self._refusal(scope, headers)
         if status is None:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -121,238 +124,13 @@ class ListenerGuard:
         else:
             await PlainTextResponse("This listener does not serve that.", status)(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> int | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> int | None:
         server = scope.get("server")
         is_unix = server is None or server[1] is None
         hosts = self._unix_hosts if is_unix else self._tcp_hosts
-        given = _header_values(scope, b"host")
+        given = headers.values(b"host")
         if len(given) != 1 or given[0] not in hosts:
             return 421
-        if any(origin not in [b"http://" + host for host in hosts] for origin in _header_values(scope, b"origin")):
+        if any(origin not in [b"http://" + host for host in hosts] for origin in headers.values(b"origin")):
             return 403
         return None
-
-
-class McpEndpoint:
-    """/mcp. An instance of a class, which Starlette takes as raw ASGI for every method."""
-
-    def __init__(self, caller: Caller, clock: Clock, legacy: ASGIApp, modern: ASGIApp, uses: AgentShares) -> None:
-        self._caller = caller
-        self._clock = clock
-        self._legacy = legacy
-        self._modern = modern
-        self._open_in_sessions: set[tuple[bytes, str]] = set()
-        self._uses = uses
-        self._shares = SessionShares(legacy_sessions_per_agent_max, legacy_session_idle_ms)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started_ms = self._clock.now_ms()
-        credential = parse_authorization([value.decode("latin-1") for value in _header_values(scope, b"authorization")])
-        identity: Identity | None = None
-        is_reachable = True
-        if credential is not None:
-            try:
-                identity = await self._authenticate(credential)
-            except DeadlinePassed:
-                is_reachable = False
-        if is_reachable and identity is None:
-            await _unauthorized()(scope, receive, send)
-        elif scope["method"] == "POST":
-            await self._post(scope, receive, send, identity, started_ms)
-        elif identity is None:
-            await _unreachable(None)(scope, receive, send)
-        elif scope["method"] == "DELETE":
-            await self._hand_on(scope, receive, send, Visit(identity, {}, started_ms))
-        else:  # GET would open a stream for notifications; there are none yet, and it would outlive a revocation
-            await Response(status_code=405, headers={"Allow": "POST, DELETE"})(scope, receive, send)
-
-    async def _authenticate(self, credential: Credential) -> Identity | None:
-        return await authenticate(self._caller, credential, self._clock.new_id(), call_deadline_ms_default)
-
-    async def _post(
-        self, scope: Scope, receive: Receive, send: Send, identity: Identity | None, started_ms: int
-    ) -> None:
-        """`identity` None: the caller's agent owner cannot be reached."""
-        if identity is None:
-            await self._take(scope, receive, send, None, started_ms, None)
-            return
-        with self._uses.request(identity.agent_id, identity.limits, started_ms) as too_much:
-            await self._take(scope, receive, send, identity, started_ms, too_much)
-
-    async def _take(
-        self,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        identity: Identity | None,
-        started_ms: int,
-        too_much: Refusal | None,
-    ) -> None:
-        """`too_much`: what is said to an agent that has used up its share (common 8.5)."""
-        body = await _read_body(scope, receive)
-        if isinstance(body, Response):
-            await body(scope, receive, send)
-            return
-        message = strict_json.check(body)
-        if identity is None:
-            await _unreachable(message)(scope, receive, send)
-        elif isinstance(message, strict_json.Malformed):
-            await _json_rpc_error(400, message.id, message.code, message.message)(scope, receive, send)
-        elif too_much is not None:
-            await _limited(message, too_much, identity.waiting)(scope, receive, send)
-        else:
-            visit = Visit(identity, message.bad_arguments, started_ms)
-            await self._hand_on_once(scope, _replayed(message.body, receive), send, visit, message.id)
-
-    async def _hand_on_once(
-        self, scope: Scope, receive: Receive, send: Send, visit: Visit, identifier: strict_json.RequestId | None
-    ) -> None:
-        """In a session the SDK keeps open requests by the text of their id, so that of 7 and "7" one would hang."""
-        sessions = _header_values(scope, b"mcp-session-id")
-        if not sessions or identifier is None:
-            await self._hand_on(scope, receive, send, visit, identifier)
-            return
-        key = (sessions[0], str(identifier))
-        if key in self._open_in_sessions:
-            text = "A request with that id is still open in this session."
-            await _json_rpc_error(400, identifier, types.INVALID_REQUEST, text)(scope, receive, send)
-            return
-        self._open_in_sessions.add(key)
-        try:
-            await self._hand_on(scope, receive, send, visit)
-        finally:
-            self._open_in_sessions.discard(key)
-
-    async def _hand_on(
-        self,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        visit: Visit,
-        identifier: strict_json.RequestId | None = None,
-    ) -> None:
-        # The SDK binds a session to this user; the token itself stays out of it.
-        agent_id = visit.identity.agent_id
-        user = AuthenticatedUser(AccessToken(token="", client_id=agent_id, scopes=[], subject=agent_id))
-        headers = [
-            (name, value) for name, value in scope["headers"] if name not in (b"authorization", b"content-length")
-        ]
-        scope = {**scope, "headers": headers, "user": user, VISIT_KEY: visit}
-        versions = _header_values(scope, b"mcp-protocol-version")
-        is_legacy = not versions or versions[0].decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
-        if not is_legacy:
-            await self._modern(scope, receive, send)
-        elif not _header_values(scope, b"mcp-session-id") and not self._shares.has_room(agent_id, self._clock.now_ms()):
-            text = "You have too many open sessions. End some of them, or wait until they have been idle long enough."
-            await _json_rpc_error(503, identifier, types.INTERNAL_ERROR, text)(scope, receive, send)
-        else:
-            await self._legacy(scope, receive, self._counted(scope, send, agent_id))
-
-    def _counted(self, scope: Scope, send: Send, agent_id: str) -> Send:
-        """A `send` that keeps count of the caller's sessions by what the SDK answers."""
-
-        async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                has_ended = message["status"] == 404 or (scope["method"] == "DELETE" and message["status"] == 200)
-                for session in _header_values(message, b"mcp-session-id") or _header_values(scope, b"mcp-session-id"):
-                    if has_ended:
-                        self._shares.ended(agent_id, session)
-                    elif message["status"] < 400:
-                        self._shares.used(agent_id, session, self._clock.now_ms())
-            await send(message)
-
-        return counted
-
-
-def _header_values(carrier: Scope | Message, wanted: bytes) -> list[bytes]:
-    """Of a request's scope or of the message that starts a response."""
-    return [value for name, value in carrier.get("headers", ()) if name == wanted]
-
-
-async def _read_body(scope: Scope, receive: Receive) -> bytes | Response:
-    """The whole body, or the refusal of one that is encoded, too large or broken off."""
-    if any(value.lower() not in (b"", b"identity") for value in _header_values(scope, b"content-encoding")):
-        return _closing(415, "Bodies must not be compressed.")
-    declared = _header_values(scope, b"content-length")
-    if any(not value.isdigit() or int(value[:20]) > request_body_bytes_max for value in declared):
-        return _closing(413, "The body is too large.")
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return _closing(400, "The body is not complete.")
-        part = message.get("body", b"")
-        size += len(part)
-        if size > request_body_bytes_max:
-            return _closing(413, "The body is too large.")
-        parts.append(part)
-        if not message.get("more_body", False):
-            return b"".join(parts)
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives `body` once and then whatever the connection has, such as its end."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
-
-
-def _closing(status: int, text: str) -> Response:
-    """A refusal that ends the connection, because the rest of the body is not read."""
-    return PlainTextResponse(text, status, headers={"Connection": "close"})
-
-
-def _unauthorized() -> Response:
-    """The same for no, a malformed, an unknown and a revoked token (common 2.3)."""
-    challenge = {"WWW-Authenticate": 'Bearer realm="nexus", error="invalid_token"'}
-    return JSONResponse({"error": "invalid_token"}, 401, headers=challenge)
-
-
-def _unreachable(message: strict_json.CheckedMessage | strict_json.Malformed | None) -> Response:
-    """What is said while the caller's agent owner is restarting: of the token nothing is known (common 2.3)."""
-    if isinstance(message, strict_json.CheckedMessage) and message.id is not None:
-        refusal = unavailable()
-        if message.tool is None:
-            return _json_rpc_error(
-                200, message.id, types.INTERNAL_ERROR, refusal.message, {"error": refusal.to_record()}
-            )
-        return _refused_call(message.id, refusal, waiting=0)
-    return Response(status_code=503, headers={"Retry-After": "1"})
-
-
-def _limited(message: strict_json.CheckedMessage, refusal: Refusal, waiting: int) -> Response:
-    """A tool result for a tool's call (common 6.1), 429 for anything else."""
-    if message.tool is not None and message.id is not None:
-        return _refused_call(message.id, refusal, waiting)
-    error = {"error": refusal.to_record()}
-    response = _json_rpc_error(429, message.id, types.INTERNAL_ERROR, refusal.message, error)
-    response.headers["Retry-After"] = str(refusal.details["retryAfterSeconds"])
-    return response
-
-
-def _refused_call(identifier: strict_json.RequestId, refusal: Refusal, waiting: int) -> Response:
-    """What the SDK would make of a refusal; it has not seen the call."""
-    answer = refused(refusal, waiting)
-    result = {
-        "content": [{"type": "text", "text": answer.text}],
-        "structuredContent": answer.content,
-        "isError": True,
-        "resultType": "complete",
-        "_meta": {WAITING_KEY: waiting},
-    }
-    return _json({"jsonrpc": "2.0", "id": identifier, "result": result}, 200)
-
-
-def _json_rpc_error(
-    status: int, identifier: strict_json.RequestId | None, code: int, text: str, data: Mapping[str, Any] | None = None
-) -> Response:
-    error = {"code": code, "message": text} if data is None else {"code": code, "message": text, "data": data}
-    return _json({"jsonrpc": "2.0", "id": identifier, "error": error}, status)
-
-
-def _json(content: Mapping[str, Any], status: int) -> Response:
-    return Response(orjson.dumps(content), status, media_type="application/json")

@@ -10,7 +10,7 @@ what an owner answers leaves only if it fits the tool's output model (common 1.6
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -21,6 +21,7 @@ from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.envelope import Reply
 from bus.limits import admissions_per_call_max, result_bytes_max
+from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.admitting import Admission, Admissions, MayHaveBeenSentOn, ToolRequest, remaining_ms
 from nexus.gateway.arguments import Arguments, check_arguments
@@ -32,9 +33,6 @@ from nexus.gateway.route import owner_of
 from tools.base import Route, Tool
 from tools.errors import Code, Refusal, unavailable
 
-_UNIDENTIFIED: Final = Refusal(
-    Code.UNIDENTIFIED_CALLER, "Your credential is no longer valid. Ask the person for a new one."
-)
 _OUTCOME_UNKNOWN: Final = Refusal(
     Code.OUTCOME_UNKNOWN,
     "No answer came in time, and the call may or may not have taken effect. Look at the present state before you "
@@ -45,18 +43,29 @@ _TOO_LARGE: Final = Refusal(
 )
 
 
+NO_SUCH_TOOL: Final = "There is no tool of that name; tools/list names them all."
+
+
 class UnknownTool(Exception):
     """No tool has that name: JSON-RPC -32602, not a result (common 6.1)."""
 
 
-@dataclass(frozen=True, slots=True)
+class NotAuthenticated(Exception):
+    """The token is not, or not any more, one of its agent's: before anything else (common 2.3)."""
+
+
+@message_record
 class Answer:
-    """What the client gets: `text` is the compact JSON of `content` (common 1.6)."""
+    """What the client gets: `encoded` is the compact JSON of `content`, and so is the text of a result (common 1.6)."""
 
     content: Record
-    text: str
+    encoded: bytes
     is_error: bool
     waiting: int
+
+    @property
+    def text(self) -> str:
+        return self.encoded.decode()
 
 
 class Journey:
@@ -80,8 +89,17 @@ class Journey:
         self._admissions = Admissions(caller, clock)
         self._card_appeared = card_appeared
 
+    async def answer(self, request: ToolRequest) -> Answer:
+        """As `call`; a defect of ours is an answer too. Raises UnknownTool and NotAuthenticated."""
+        try:
+            return await self.call(request)
+        except (UnknownTool, NotAuthenticated):
+            raise
+        except Exception:  # noqa: BLE001 - it is logged whole, and answered by its incident id
+            return refused(incident(self._clock, "tool_call_failed", tool=request.name), request.identity.waiting)
+
     async def call(self, request: ToolRequest) -> Answer:
-        """The answer, whatever it is. Raises UnknownTool."""
+        """The answer, whatever it is. Raises UnknownTool and NotAuthenticated."""
         tool = self._tools.get(request.name)
         if tool is None:
             return await self._refuse_unknown(request)
@@ -98,7 +116,9 @@ class Journey:
                 return refused(_OUTCOME_UNKNOWN, waiting)
             waiting = admission.waiting
             if not admission.authenticated:
-                return refused(_UNIDENTIFIED, waiting)
+                raise NotAuthenticated
+            if admission.is_unknown_tool:
+                raise UnknownTool
             if admission.stamp is None or not isinstance(arguments, Arguments):
                 return self._without_a_call(tool, arguments, admission)
             call_id = admission.call_id or call_id
@@ -119,7 +139,7 @@ class Journey:
         if admission.is_new_card:
             self._card_appeared()
         if admission.answer is not None:
-            return Answer(admission.answer, orjson.dumps(admission.answer).decode(), False, admission.waiting)
+            return Answer(admission.answer, orjson.dumps(admission.answer), False, admission.waiting)
         if admission.looked is not None:
             looked = admission.looked
             if looked.error is None:
@@ -133,10 +153,10 @@ class Journey:
 
     async def _refuse_unknown(self, request: ToolRequest) -> Answer:
         try:
-            await self._admissions.note_unknown(request)
+            admission = await self._admissions.note_unknown(request)
         except DeadlinePassed:
             return refused(unavailable(), request.identity.waiting)
-        raise UnknownTool
+        raise UnknownTool if admission.authenticated else NotAuthenticated
 
     async def _ask(self, request: ToolRequest, tool: Tool, arguments: Arguments, stamp: Record, call_id: str) -> Reply:
         """The owner's reply, or for a composed tool one of the same form. Raises DeadlinePassed."""
@@ -173,7 +193,7 @@ class Journey:
             # A write has happened whatever we say, so "ask for less" would mislead.
             too_large = _TOO_LARGE if tool.is_read else incident(self._clock, "result_too_large", tool=tool.name)
             return refused(too_large, waiting)
-        return Answer(content or {}, encoded.decode(), False, waiting)
+        return Answer(content or {}, encoded, False, waiting)
 
     def _refused_by_owner(self, tool: Tool, error: Record | None, waiting: int) -> Answer:
         try:
@@ -185,4 +205,4 @@ class Journey:
 def refused(refusal: Refusal, waiting: int) -> Answer:
     """A refusal in the form of common 6.1. TypeError when its details are no JSON."""
     content: Record = {"error": refusal.to_record()}
-    return Answer(content, orjson.dumps(content).decode(), True, waiting)
+    return Answer(content, orjson.dumps(content), True, waiting)

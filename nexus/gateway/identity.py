@@ -14,14 +14,16 @@ from typing import Final
 
 from bus import address
 from bus.client import Caller, DeadlinePassed
+from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.shares import DEFAULT_LIMITS, Limits
+from tools.base import Tool
 
 _TOKEN: Final = re.compile(r"nx_([0-9A-Za-z-]{1,64})_([0-9A-Za-z_-]{1,256})\Z", re.ASCII)
 _SCHEME: Final = "bearer "
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Credential:
     """What a request presents: which agent it claims to be, and the hash of the secret that must prove it."""
 
@@ -36,6 +38,12 @@ class Identity:
     credential: Credential
     waiting: int
     limits: Limits = DEFAULT_LIMITS
+    families: frozenset[str] | None = None
+    """What the credential is narrowed to; None: it is served every family (common 1.3)."""
+
+    def is_served(self, tool: Tool) -> bool:
+        """Whether the credential knows this tool."""
+        return self.families is None or tool.family.value in self.families
 
     @property
     def agent_id(self) -> str:
@@ -67,7 +75,12 @@ async def authenticate(caller: Caller, credential: Credential, call_id: str, wit
     if reply.ok.get("authenticated") is not True:
         return None
     limits = Limits.from_reply(reply.ok.get("limits"))
-    return Identity(credential, waiting_count(reply.ok.get("waiting")), limits)
+    return Identity(credential, waiting_count(reply.ok.get("waiting")), limits, _families(reply.ok.get("families")))
+
+
+def _families(value: object) -> frozenset[str] | None:
+    """What an owner's answer narrows the credential to."""
+    return None if value is None else frozenset(value if isinstance(value, list) else ())
 
 
 def waiting_count(value: object) -> int:

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from bus.clock import Clock
@@ -22,17 +22,17 @@ from bus.limits import identifier_characters_max
 from nexus import __version__
 from nexus.gateway import resources
 from nexus.gateway.admitting import ToolRequest
-from nexus.gateway.call import Answer, Journey, UnknownTool, refused
+from nexus.gateway.call import NO_SUCH_TOOL, Answer, Journey, NotAuthenticated, UnknownTool, refused
 from nexus.gateway.identity import Identity
 from nexus.gateway.incident import incident
-from nexus.gateway.listing import listed_tool
+from nexus.gateway.input_requests import InputRequests, round_of
+from nexus.gateway.listing import Listing
+from nexus.gateway.streams import AnnouncingServer, Streams
+from nexus.gateway.tool_request import WAITING_KEY, tool_request
 from tools.base import Tool
+from tools.errors import Code, Refusal
 
 VISIT_KEY: Final = "nexus.visit"
-WAITING_KEY: Final = "nexus/waiting"
-"""In every result's `_meta`: how many deliveries wait for the caller (common 1.11)."""
-IDEMPOTENCY_KEY: Final = "nexus/idempotencyKey"
-"""In a tools/call's `_meta`: repeats under the same key get the first answer (common 8.2)."""
 
 INSTRUCTIONS: Final = (
     "NEXUS is one local runtime that you share with other AI agents and with one person: canvases, a mailbox for tasks "
@@ -55,21 +55,28 @@ class Visit:
     started_ms: int
 
 
+_UNIDENTIFIED: Final = Refusal(
+    Code.UNIDENTIFIED_CALLER, "Your credential is no longer valid. Ask the person for a new one."
+)
+
+
 class McpServer:
     """Answers for one catalogue. `server` is handed to the SDK's session managers."""
 
-    def __init__(self, journey: Journey, clock: Clock, tools: tuple[Tool, ...]) -> None:
+    def __init__(
+        self, journey: Journey, clock: Clock, listing: Listing, inputs: InputRequests, streams: Streams
+    ) -> None:
         self._journey = journey
+        self._inputs = inputs
+        self._streams = streams
         self._clock = clock
-        self._tools = [listed_tool(tool) for tool in tools]
-        self._input_schemas = {tool.name: tool.input_schema for tool in self._tools}
-        self._resources = resources.resources(tools)
+        self._listing = listing
         self._texts = {
-            resources.CAPABILITIES: resources.capabilities_text(tools),
+            resources.CAPABILITIES: resources.capabilities_text(listing.catalogue),
             resources.PLANES: resources.planes_text(),
         }
         never_cached = CacheHint(ttl_ms=0, scope="private")
-        self.server: Server[Any] = Server(
+        self.server = AnnouncingServer(
             "nexus",
             title="NEXUS",
             version=__version__,
@@ -83,13 +90,16 @@ class McpServer:
                 "resources/read": never_cached,
             },
             # Without it every tools/call of the modern era would run the whole tools/list first.
-            get_tool_input_schema=self._input_schemas.get,
+            get_tool_input_schema=listing.input_schemas.get,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_resource_templates,
             on_read_resource=self._read_resource,
             on_list_prompts=self._list_prompts,
+            on_subscribe_resource=self._subscribe if streams.serves_mailbox else None,
+            on_unsubscribe_resource=self._unsubscribe if streams.serves_mailbox else None,
+            on_subscriptions_listen=self._listen,
             on_get_prompt=self._get_prompt,
         )
         self.server.middleware[:] = [self._around_each_method]  # in place of the SDK's OpenTelemetry
@@ -112,11 +122,28 @@ class McpServer:
         self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         _refuse_cursor(params)
-        return types.ListToolsResult(tools=self._tools)
+        return types.ListToolsResult(tools=[*self._listing.served(_visit(context).identity.families)])
 
-    async def _call_tool(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        request = _request_of(_visit(context), params)
-        answer = await self._answer(request)
+    def _served(self, context: _Context) -> tuple[Tool, ...]:
+        """What the caller's credential knows (common 1.3)."""
+        identity = _visit(context).identity
+        return tuple(tool for tool in self._listing.catalogue if identity.is_served(tool))
+
+    async def _call_tool(
+        self, context: _Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        visit = _visit(context)
+        meta: Mapping[str, Any] = params.meta or {}
+        request = tool_request(
+            visit.identity, params.name, params.arguments or {}, meta, visit.bad_arguments, visit.started_ms
+        )
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            this = round_of(params, context.session.client_capabilities)
+            answer = await self._inputs.call(request, this, self._answer)
+        else:
+            answer = await self._answer(request)
+        if isinstance(answer, types.InputRequiredResult):
+            return answer
         return types.CallToolResult(
             content=[types.TextContent(text=answer.text)],
             structured_content=answer.content,
@@ -126,17 +153,28 @@ class McpServer:
 
     async def _answer(self, request: ToolRequest) -> Answer:
         try:
-            return await self._journey.call(request)
+            return await self._journey.answer(request)
         except UnknownTool:
-            raise MCPError(types.INVALID_PARAMS, "There is no tool of that name; tools/list names them all.") from None
-        except Exception:  # noqa: BLE001 - it is logged whole, and answered by its incident id
-            return refused(incident(self._clock, "tool_call_failed", tool=request.name), request.identity.waiting)
+            raise MCPError(types.INVALID_PARAMS, NO_SUCH_TOOL) from None
+        except NotAuthenticated:  # since it was authenticated, a moment ago
+            return refused(_UNIDENTIFIED, request.identity.waiting)
+
+    async def _listen(
+        self, context: _Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        return await self._streams.listen(context, params, _visit(context).identity)
+
+    async def _subscribe(self, context: _Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        return self._streams.subscribe(context, str(params.uri), _visit(context).identity, is_subscribed=True)
+
+    async def _unsubscribe(self, context: _Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        return self._streams.subscribe(context, str(params.uri), _visit(context).identity, is_subscribed=False)
 
     async def _list_resources(
         self, context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         _refuse_cursor(params)
-        return types.ListResourcesResult(resources=self._resources)
+        return types.ListResourcesResult(resources=resources.resources(self._served(context)))
 
     async def _list_resource_templates(
         self, context: _Context, params: types.PaginatedRequestParams | None
@@ -158,9 +196,8 @@ class McpServer:
         self, context: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         visit, uri = _visit(context), str(params.uri)
-        if uri not in [resource.uri for resource in self._resources]:
-            message = "There is no resource of that address; resources/list names them all."
-            raise MCPError(types.INVALID_PARAMS, message, {"uri": uri[:identifier_characters_max]})
+        if uri not in resources.addresses(self._served(context)):
+            raise _no_resource(uri)
         text, waiting = self._texts.get(uri), visit.identity.waiting
         if text is None:
             answer = await self._answer(ToolRequest(visit.identity, resources.MAILBOX_TOOL, {}, {}, visit.started_ms))
@@ -169,6 +206,11 @@ class McpServer:
             text, waiting = answer.text, answer.waiting
         contents = types.TextResourceContents(uri=uri, mime_type=resources.JSON_TYPE, text=text)
         return types.ReadResourceResult(contents=[contents], meta={WAITING_KEY: waiting})
+
+
+def _no_resource(uri: str) -> MCPError:
+    message = "There is no resource of that address; resources/list names them all."
+    return MCPError(types.INVALID_PARAMS, message, {"uri": uri[:identifier_characters_max]})
 
 
 def _visit(context: _Context) -> Visit:
@@ -182,15 +224,3 @@ def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
     """All lists come whole (common 6.4), so no cursor is one of ours."""
     if params is not None and params.cursor is not None:
         raise MCPError(types.INVALID_PARAMS, "That cursor is not one of this server's.")
-
-
-def _request_of(visit: Visit, params: types.CallToolRequestParams) -> ToolRequest:
-    bad = dict(visit.bad_arguments)
-    key: object = (params.meta or {}).get(IDEMPOTENCY_KEY)
-    if key is not None and not (isinstance(key, str) and 1 <= len(key) <= identifier_characters_max):
-        bad[f"_meta.{IDEMPOTENCY_KEY}"] = f"must be text of 1 to {identifier_characters_max} characters"
-        key = None
-    arguments = params.arguments or {}
-    return ToolRequest(
-        visit.identity, params.name, arguments, bad, visit.started_ms, key if isinstance(key, str) else None
-    )

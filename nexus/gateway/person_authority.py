@@ -17,12 +17,12 @@ from pydantic import Field
 from bus import address
 from bus.address import DIRECTORY
 from bus.limits import surfaces_lifetime_max
-from bus.value import Record, records
+from bus.value import Record, Value, records
 from nexus.gateway.naming import Named
 from nexus.gateway.person_owners import Owners, VerbRefused, text
 from nexus.gateway.person_table import Nothing, Run, Typed, checked
 from tools.autonomy import GUEST_ID, ModeName
-from tools.base import Model, Name
+from tools.base import Families, Model, Name
 from tools.catalogue import BY_NAME
 from tools.errors import Code, Refusal
 
@@ -40,6 +40,11 @@ _NO_CREDENTIAL: Final = Refusal(
 _NOTHING_TO_CHANGE: Final = Refusal(
     Code.INVALID_ARGUMENTS,
     "Say what to change: how many surfaces the agent may create in all, or that the count is reset.",
+)
+
+
+_NO_FAMILIES: Final = Refusal(
+    Code.INVALID_ARGUMENTS, "Say which families of tools the credential is to be served, or that it is every one."
 )
 
 
@@ -80,6 +85,16 @@ class AgentBudget(AgentNamed):
 
 class CredentialNamed(AgentNamed):
     name: CredentialName
+
+
+class CredentialAdd(CredentialNamed):
+    families: Families | None = None
+
+
+class CredentialFamilies(CredentialNamed):
+    families: Families | None = None
+    everyFamily: bool = False
+    """Said out loud, since it widens; the one or the other."""
 
 
 async def agent_add(owners: Owners, asked: AgentAdd) -> Record:
@@ -174,10 +189,12 @@ async def agent_budget(owners: Owners, asked: AgentBudget) -> Record:
     return {**_who(meant), "budget": facts.get("budget")}
 
 
-async def credential_add(owners: Owners, asked: CredentialNamed) -> Record:
+async def credential_add(owners: Owners, asked: CredentialAdd) -> Record:
     meant = await _meant(owners, asked)
     token, token_hash = new_token(meant.id)
     body: Record = {"name": asked.name, "tokenHash": token_hash}
+    if asked.families is not None:
+        body["families"] = [*asked.families]
     await owners.ask(address.agent(meant.id), "credential_add", body)
     return {**_who(meant), "credential": asked.name, "token": token}
 
@@ -188,15 +205,29 @@ async def credential_list(owners: Owners, asked: AgentNamed) -> Record:
     return {**_who(meant), "credentials": [*records(facts, "credentials")]}
 
 
+async def credential_families(owners: Owners, asked: CredentialFamilies) -> Record:
+    """It is served these families alone from now on (common 1.3)."""
+    if asked.everyFamily == (asked.families is not None):
+        raise VerbRefused.by(_NO_FAMILIES)
+    meant = await _meant(owners, asked)
+    families: Value = None if asked.families is None else [*asked.families]
+    told = await _of_credential(owners, meant, "credential_narrow", {"name": asked.name, "families": families})
+    return {**_who(meant), "credential": asked.name, "families": told.get("families")}
+
+
 async def credential_revoke(owners: Owners, asked: CredentialNamed) -> Record:
     meant = await _meant(owners, asked)
+    await _of_credential(owners, meant, "credential_revoke", {"name": asked.name})
+    return {**_who(meant), "credential": asked.name}
+
+
+async def _of_credential(owners: Owners, meant: Named, verb: str, body: Record) -> Record:
     try:
-        await owners.ask(address.agent(meant.id), "credential_revoke", {"name": asked.name})
+        return await owners.ask(address.agent(meant.id), verb, body)
     except VerbRefused as refused:
         if refused.error.get("code") == Code.NOT_FOUND.value:
             raise VerbRefused.by(_NO_CREDENTIAL) from None
         raise
-    return {**_who(meant), "credential": asked.name}
 
 
 async def guest_on(owners: Owners, _: Nothing) -> Record:
@@ -253,7 +284,8 @@ VERBS: Final[Mapping[str, Run]] = {
     "agent.capability": checked(AgentCapability, agent_capability),
     "agent.withhold": checked(AgentWithhold, agent_withhold),
     "agent.budget": checked(AgentBudget, agent_budget),
-    "agent.credential_add": checked(CredentialNamed, credential_add),
+    "agent.credential_add": checked(CredentialAdd, credential_add),
+    "agent.credential_families": checked(CredentialFamilies, credential_families),
     "agent.credential_list": checked(AgentNamed, credential_list),
     "agent.credential_revoke": checked(CredentialNamed, credential_revoke),
     "guest.on": checked(Nothing, guest_on),

@@ -93,6 +93,8 @@ class Owners:
     caller: Caller
     clock: Clock
     shards: int
+    gateway: str = ""
+    """The incarnation of the gateway that asks: it holds what it lends."""
 
     async def authority_told(self, agent_ids: Iterable[str], **holds: str | bool) -> None:
         """What came to these agents by way of the directory counts at every host from now on (0009, Narrowing).

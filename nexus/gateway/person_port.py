@@ -19,7 +19,7 @@ import contextlib
 import os
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, assert_never
 
 import orjson
@@ -35,8 +35,9 @@ from bus.limits import (
     person_request_ms_max,
 )
 from bus.value import Record
+from nexus.gateway import person_lease, person_scenes
 from nexus.gateway.person_owners import Owners, VerbRefused
-from nexus.gateway.person_scenes import CONVERSATIONS, Talk
+from nexus.gateway.person_scenes import Converse, Talk
 from nexus.gateway.person_table import Stream
 from nexus.gateway.person_verbs import STREAMS, VERBS
 from nexus.lineage import Lineage
@@ -71,6 +72,8 @@ _UNKNOWN_VERB: Final = Refusal(
     Code.INVALID_ARGUMENTS, "This NEXUS does not know that verb. The command may be newer than what is running."
 )
 
+_CONVERSATIONS: Final[Mapping[str, Converse]] = {**person_scenes.CONVERSATIONS, **person_lease.CONVERSATIONS}
+
 LineageOf: TypeAlias = Callable[[int], Lineage]
 """Where the process of that id comes from. May block."""
 
@@ -79,9 +82,17 @@ class PersonPort:
     """Serves the person's verbs to processes of this user. Belongs to the gateway's event loop."""
 
     def __init__(
-        self, caller: Caller, clock: Clock, shards: int, *, lineage: LineageOf, user_id: int | None = None
+        self,
+        caller: Caller,
+        clock: Clock,
+        shards: int,
+        *,
+        gateway: str,
+        lineage: LineageOf,
+        user_id: int | None = None,
     ) -> None:
-        self._owners = Owners(caller, clock, shards)
+        """`gateway` is the incarnation of the gateway that this port belongs to."""
+        self._owners = Owners(caller, clock, shards, gateway)
         self._lineage = lineage
         self._user_id = os.getuid() if user_id is None else user_id
 
@@ -89,6 +100,10 @@ class PersonPort:
         """Accept on `sock`, which listens already, until the answer's `close`."""
         sock.setblocking(False)
         return PersonServer(self, sock)
+
+    async def end_former_leases(self) -> None:
+        """What former gateways lent ends, once whoever still has it has had time to ask again."""
+        await person_lease.end_former_leases(self._owners)
 
     async def converse(self, connection: socket.socket) -> None:
         """One connection from its peer check to its end."""
@@ -150,8 +165,8 @@ class PersonPort:
         await _send(writer, answer)
 
     async def _run(self, verb: str, arguments: Record, talk: Talk) -> Record:
-        if verb in CONVERSATIONS:
-            return await CONVERSATIONS[verb](self._owners, arguments, talk)
+        if verb in _CONVERSATIONS:
+            return await _CONVERSATIONS[verb](self._owners, arguments, talk)
         if verb in VERBS:
             return await VERBS[verb](self._owners, arguments)
         raise VerbRefused.by(_UNKNOWN_VERB)
@@ -221,7 +236,11 @@ def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Talk:
     async def emit(event: Record) -> None:
         await _send(writer, {"event": event})
 
-    return Talk(next_line, emit)
+    async def left() -> None:
+        with contextlib.suppress(ConnectionError):
+            await reader.read(1)
+
+    return Talk(next_line, emit, left)
 
 
 async def _line(reader: asyncio.StreamReader) -> bytes:

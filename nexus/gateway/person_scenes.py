@@ -36,6 +36,8 @@ class Talk:
     next_line: Callable[[], Awaitable[Record]]
     """Raises VerbRefused for a line that is none, and when the peer leaves."""
     emit: Callable[[Record], Awaitable[None]]
+    left: Callable[[], Awaitable[None]]
+    """Answers when the peer has left, or says anything more."""
 
 
 class CanvasImport(Model):

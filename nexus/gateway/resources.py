@@ -35,13 +35,19 @@ _PLANES: Final[Record] = {
 }
 
 
+def addresses(tools: tuple[Tool, ...]) -> frozenset[str]:
+    """Of the resources that go with these tools."""
+    has_mailbox = any(tool.name == MAILBOX_TOOL for tool in tools)
+    return frozenset({CAPABILITIES, PLANES, MAILBOX} if has_mailbox else {CAPABILITIES, PLANES})
+
+
 def resources(tools: tuple[Tool, ...]) -> list[types.Resource]:
     """The mailbox is listed only where the family that serves it is (common 1.3)."""
     listed = [
         _resource(CAPABILITIES, "capabilities", "What each tool needs, changes and how it is undone. Read it first."),
         _resource(PLANES, "planes", "What this server is and is not, and which names a cloud plane has too."),
     ]
-    if any(tool.name == MAILBOX_TOOL for tool in tools):
+    if MAILBOX in addresses(tools):
         listed.append(_resource(MAILBOX, "mailbox", "Your mailbox: the same content as agent_inbox."))
     return listed
 

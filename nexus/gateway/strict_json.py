@@ -24,6 +24,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import orjson
 
 from bus.limits import json_containers_max, json_depth_max, json_searched_bytes_max
+from bus.message_record import message_record
 from tools.fence import plain_name
 
 RequestId: TypeAlias = str | int
@@ -35,7 +36,8 @@ _TOOLS_CALL: Final = "tools/call"
 _INTEGER_MIN: Final = -(2**63)
 _INTEGER_MAX: Final = 2**63 - 1
 _DIGITS_MAX: Final = 20
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+_DIGITS_AS_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG_NUMBER: Final = b"0" * 19
 _LONG_NUMBER_OUTSIDE_TEXT: Final = re.compile(
     rb'(?:[^"0-9]++|"(?:[^"\\]++|\\.)*+"|[0-9]{1,18}+(?![0-9]))*+[0-9]{19}', re.DOTALL
 )
@@ -48,7 +50,7 @@ _TOO_LONG_INTEGER: Final = "is an integer beyond 64 bits"
 _NOT_TEXT: Final = "holds half of a surrogate pair, which is not text"
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class CheckedMessage:
     """One well-formed message. `id` is None for a notification; `body` is what the SDK may parse."""
 
@@ -59,6 +61,8 @@ class CheckedMessage:
     """Of a tools/call: the name in `params`, when it is text."""
     bad_arguments: Mapping[str, str] = field(default_factory=dict)
     """Of a tools/call: path to problem, for arguments that were taken out of `body`."""
+    parsed: Mapping[str, Any] | None = None
+    """What `body` says, when it is strict JSON without anything odd; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def check(body: bytes) -> CheckedMessage | Malformed:
     parsed, is_strict = _parse(body)
     if parsed is None:
         return Malformed(PARSE_ERROR, "The body is not strict JSON.")
-    message = _message(parsed, body)
+    message = _message(parsed, body, is_strict)
     if isinstance(message, Malformed) or is_strict:
         return message
     return _without_bad_arguments(parsed, message)
@@ -87,7 +91,8 @@ def _parse(body: bytes) -> tuple[Any, bool]:
         parsed = orjson.loads(body)
     except orjson.JSONDecodeError:
         return _parse_freely(body), False
-    if _LONG_NUMBER.search(body) and _LONG_NUMBER_OUTSIDE_TEXT.match(body):
+    # Nearly no body has so many digits in a row, and this finds that out many times faster than an expression.
+    if _LONG_NUMBER in body.translate(_DIGITS_AS_ZEROS) and _LONG_NUMBER_OUTSIDE_TEXT.match(body):
         return _parse_freely(body), False  # orjson turns integers beyond 64 bits into floats, and the SDK does not
     return parsed, not _is_too_deep_or_wide(parsed, body)
 
@@ -144,7 +149,7 @@ def _brackets_go_too_deep(text: str) -> bool:
     return False
 
 
-def _message(parsed: Any, body: bytes) -> CheckedMessage | Malformed:
+def _message(parsed: Any, body: bytes, is_strict: bool) -> CheckedMessage | Malformed:
     if not isinstance(parsed, dict) or parsed.get("jsonrpc") != "2.0":
         return Malformed(INVALID_REQUEST, "The body must be one JSON-RPC 2.0 request or notification.")
     identifier = parsed.get("id")
@@ -154,7 +159,8 @@ def _message(parsed: Any, body: bytes) -> CheckedMessage | Malformed:
     if not _is_text(method) or not isinstance(params, dict):
         return Malformed(INVALID_REQUEST, "A request needs a method, and params that are an object.", identifier)
     tool = params.get("name") if method == _TOOLS_CALL else None
-    return CheckedMessage(body, method, identifier, tool if _is_text(tool) else None)
+    name = tool if _is_text(tool) else None
+    return CheckedMessage(body, method, identifier, name, parsed=parsed if is_strict else None)
 
 
 def _without_bad_arguments(parsed: dict[str, Any], message: CheckedMessage) -> CheckedMessage | Malformed:

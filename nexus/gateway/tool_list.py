@@ -13,7 +13,8 @@ from tools.base import Tool
 
 
 async def tool_list(tools: tuple[Tool, ...], reading: Reading, arguments: Record) -> Record:
-    """The caller's own owner says how each served tool stands, by the function that admits; nothing is changed."""
+    """The caller's own owner says how each tool stands that the credential is served, by the function that admits;
+    nothing is changed."""
     facts: list[Value] = [call_facts(tool) for tool in tools]
     told: dict[str, Any] = await reading.ask(address.agent(reading.agent_id), "outlooks", {"tools": facts})
     standing: dict[str, dict[str, Any]] = {one["name"]: one for one in told["tools"]}
@@ -29,6 +30,7 @@ async def tool_list(tools: tuple[Tool, ...], reading: Reading, arguments: Record
             "disabledReason": standing[tool.name]["reason"],
         }
         for tool in tools
+        if tool.name in standing
     ]
     enabled = sum(one["status"] == "available" for one in standing.values())
     return {"tools": listed, "autonomyMode": told["autonomyMode"], "enabledCount": enabled}

@@ -6,13 +6,15 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.benchmarks import append_log, bus_calls, first_slice, passive_owners
+from tests.benchmarks import append_log, bus_calls, first_slice, mcp_calls, passive_owners, shim
 
 BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "slice": first_slice.main,
+    "mcp": mcp_calls.main,
     "bus": bus_calls.main,
     "owners": passive_owners.main,
     "log": append_log.main,
+    "shim": shim.main,
 }
 
 

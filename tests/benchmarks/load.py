@@ -30,11 +30,12 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Calls a second over the measured time, and latencies in milliseconds."""
+    """Calls a second over the measured time, latencies in milliseconds, and how many calls were made in all."""
 
     per_second: float
     p50_ms: float
     p99_ms: float
+    calls: int
 
 
 class Client:
@@ -56,7 +57,7 @@ class Client:
         self._identifier += 1
         params = {"name": tool, "arguments": arguments, "_meta": META}
         body = orjson.dumps({"jsonrpc": "2.0", "id": self._identifier, "method": "tools/call", "params": params})
-        self._writer.write(self._head(tool, len(body)) + body)
+        self._writer.write(self._head("tools/call", tool, len(body)) + body)
         status, answer = await self._answer()
         message = orjson.loads(answer)
         if status != 200 or "result" not in message or message["result"].get("isError"):
@@ -64,17 +65,29 @@ class Client:
         content: dict[str, Any] = message["result"].get("structuredContent") or {}
         return content
 
-    def _head(self, tool: str, length: int) -> bytes:
+    async def list(self) -> None:
+        """One tools/list. Its answer is not parsed: that would cost more than the server is measured by."""
+        self._identifier += 1
+        body = orjson.dumps(
+            {"jsonrpc": "2.0", "id": self._identifier, "method": "tools/list", "params": {"_meta": META}}
+        )
+        self._writer.write(self._head("tools/list", None, len(body)) + body)
+        status, answer = await self._answer()
+        if status != 200 or b'"result":{' not in answer[:100]:
+            raise RuntimeError(f"tools/list failed: {status} {answer[:500]!r}")
+
+    def _head(self, method: str, tool: str | None, length: int) -> bytes:
         lines = [
             f"POST {self._endpoint.path} HTTP/1.1",
             f"Host: 127.0.0.1:{self._endpoint.port}",
             "Content-Type: application/json",
             "Accept: application/json, text/event-stream",
             "MCP-Protocol-Version: 2026-07-28",
-            "Mcp-Method: tools/call",
-            f"Mcp-Name: {tool}",
+            f"Mcp-Method: {method}",
             f"Content-Length: {length}",
         ]
+        if tool is not None:
+            lines.append(f"Mcp-Name: {tool}")
         if self._endpoint.token is not None:
             lines.append(f"Authorization: Bearer {self._endpoint.token}")
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
@@ -105,15 +118,18 @@ Step = Callable[[Client], Any]
 async def measure(endpoints: list[Endpoint], steps: list[Step], seconds: float, warm_seconds: float = 1.0) -> Rate:
     """Client n talks to `endpoints[n]` by awaiting `steps[n]` again and again."""
     latencies: list[float] = []
+    calls = 0
     started = time.perf_counter()
     warm, end = started + warm_seconds, started + warm_seconds + seconds
 
     async def worker(endpoint: Endpoint, step: Step) -> None:
+        nonlocal calls
         client = Client(endpoint)
         await client.open()
         while (before := time.perf_counter()) < end:
             await step(client)
             after = time.perf_counter()
+            calls += 1
             if before >= warm:
                 latencies.append(after - before)
         await client.close()
@@ -121,4 +137,4 @@ async def measure(endpoints: list[Endpoint], steps: list[Step], seconds: float, 
     await asyncio.gather(*map(worker, endpoints, steps))
     latencies.sort()
     count = len(latencies)
-    return Rate(count / seconds, latencies[count // 2] * 1e3, latencies[int(count * 0.99)] * 1e3)
+    return Rate(count / seconds, latencies[count // 2] * 1e3, latencies[int(count * 0.99)] * 1e3, calls)

@@ -27,7 +27,9 @@ from bus.envelope import (
     Envelope,
     Hello,
     LinkClass,
+    Listen,
     Mark,
+    Notice,
     Parcel,
     Ping,
     Pong,
@@ -53,6 +55,8 @@ ENVELOPES: list[Envelope] = [
     Ping(b"s" * 8, 3, 2),
     Pong(b"s" * 8, 3, 2),
     Resend(b"s" * 8, 2),
+    Listen(("mailbox/a", "authority/a"), ("approval/a.1",)),
+    Notice("mailbox/a", {"waiting": 1}),
 ]
 
 plain = st.recursive(

@@ -6,7 +6,7 @@ import asyncio
 
 from bus.client import DeadlinePassed
 from bus.value import Record
-from tests.support.gateway_bench import LEGACY, GatewayBench, error_of, in_loop, modern_headers
+from tests.support.gateway_bench import LEGACY, MODERN, GatewayBench, error_of, in_loop, modern_headers
 from tests.support.scripted_caller import Sent
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -36,12 +36,15 @@ async def test_spaces_around_header_values_make_no_difference() -> None:
 
 
 @in_loop
-async def test_only_post_and_the_end_of_a_session_are_served() -> None:
+async def test_only_post_the_stream_and_the_end_of_a_session_are_served() -> None:
     async with GatewayBench() as bench:
         session = await bench.legacy_session()
         authorization = {"authorization": "Bearer nx_agent7_a_secret-with_underscores"}
-        for method in ("GET", "PUT", "PATCH", "OPTIONS", "HEAD"):
+        for method in ("PUT", "PATCH", "OPTIONS", "HEAD"):
             response = await bench.http.request(method, "/mcp", headers={**session.headers, **authorization})
+            assert (response.status_code, response.headers["allow"]) == (405, "POST, DELETE")
+        for headers in ({}, {**session.headers, "mcp-protocol-version": MODERN}):
+            response = await bench.http.get("/mcp", headers={**headers, **authorization})
             assert (response.status_code, response.headers["allow"]) == (405, "POST, DELETE")
         response = await bench.http.delete("/mcp", headers={**session.headers, **authorization})
         assert response.status_code == 200

@@ -51,6 +51,7 @@ async def test_a_call_is_authenticated_then_admitted_then_sent_to_its_owner_with
             "tool": "canvas_write",
             "arguments": "valid",
             "capability": None,
+            "family": "canvas",
             "kind": "write",
             "scope": "workspace",
         }
@@ -100,10 +101,16 @@ async def test_what_admission_refuses_is_answered_and_not_sent() -> None:
 
 
 @in_loop
-async def test_a_credential_revoked_between_two_messages_is_an_unidentified_caller() -> None:
+async def test_a_credential_revoked_between_two_messages_is_401_or_where_it_is_too_late_for_that_a_result() -> None:
+    """common 2.3"""
     async with GatewayBench() as bench:
+        session = await bench.legacy_session()
         bench.caller.on("admit", {"authenticated": False})
-        assert error_of(await bench.call("canvas_write", CANVAS))["code"] == "unidentified_caller"
+        for name in ("canvas_write", "canvas_nothing"):
+            params = {"name": name, "arguments": CANVAS}
+            assert (await bench.modern("tools/call", params)).status_code == 401
+            legacy = await session.request("tools/call", params)
+            assert error_of(legacy.json()["result"])["code"] == "unidentified_caller"
         assert bench.caller.sent_of("canvas_write") == []
 
 

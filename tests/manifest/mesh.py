@@ -32,5 +32,4 @@ PARTLY_BUILT = {
     "mesh 2.1": "nobody can pause an agent or block a pair yet",
     "mesh 3.1": "no deadline and no context references yet",
     "mesh 4.1": "no leases: nothing becomes working, expires or is cancelled by the person",
-    "mesh 5.3": "no update notifications",
 }

@@ -34,10 +34,9 @@ NOT_BUILT = frozenset(f"security 2.{n}" for n in (1, 6, 8, 14, 18, 20, 21, 22, 2
 PARTLY_BUILT = {
     "security 2.3": "no files and no page elements are approved yet; canvases and workspaces are held",
     "security 2.5": "the console does not exist yet; the 21st card is held",
-    "security 2.10": "streams and leases do not exist yet, nor does the shim; stamps and approvals are held",
+    "security 2.10": "leases do not exist yet; streams, stamps, approvals and the squatted socket are held",
     "security 2.2": "sessions and runs do not exist yet; processes that carry their marks are refused",
     "security 2.4": "no elements of pages are on cards yet",
-    "security 2.11": "request states and elicitations do not exist yet; cursors and keys are held",
     "security 2.12": "families not served yet; every served tool is held",
     "security 2.15": "console and attach do not exist yet",
     "security 2.16": "sessions, launches and runs do not exist yet; children are held",

@@ -22,7 +22,12 @@ FACTS: Record = {
     "persona": None,
     "credentials": [
         {"name": "default", "createdAt": "2027-01-01T00:00:00.000Z", "lastUsedAt": None},
-        {"name": "laptop", "createdAt": "2027-01-02T00:00:00.000Z", "lastUsedAt": "2027-01-03T00:00:00.000Z"},
+        {
+            "name": "laptop",
+            "createdAt": "2027-01-02T00:00:00.000Z",
+            "lastUsedAt": "2027-01-03T00:00:00.000Z",
+            "families": ["canvas", "agent"],
+        },
     ],
     "budget": {"usedLifetime": 3, "lifetime": 200, "usedThisHour": 1, "perHour": 10},
 }
@@ -35,6 +40,7 @@ SCRIPT: Script = {
     ("agent/-/b1", "agent_set_budget"): {},
     ("agent/-/b1", "credential_add"): {},
     ("agent/-/b1", "credential_revoke"): {},
+    ("agent/-/b1", "credential_narrow"): {"families": ["canvas"]},
     ("agent/-/b1", "token_replace"): {},
     ("app/-/directory", "agent_pin"): {"agentId": "b1", "name": "Bo", "workspaceId": "w1"},
     ("app/-/directory", "agent_inherit"): {"agentId": "b1", "name": "Bo", "workspaceId": "w2"},
@@ -74,6 +80,18 @@ CHANGES = [
         "agent_set_budget",
         {"lifetime": 7, "reset": True},
         "3 of 200 surfaces in all, 1 of 10 within the hour",
+    ),
+    (
+        ("agent", "credential", "families", "Bo", "laptop", "canvas, agent"),
+        "credential_narrow",
+        {"name": "laptop", "families": ["canvas", "agent"]},
+        "The credential laptop of agent Bo (b1) is served: canvas",
+    ),
+    (
+        ("agent", "credential", "families", "Bo", "laptop", "all"),
+        "credential_narrow",
+        {"name": "laptop", "families": None},
+        "The credential laptop of agent Bo (b1) is served: canvas",
     ),
     (
         ("agent", "credential", "revoke", "Bo", "laptop"),
@@ -163,6 +181,27 @@ def test_a_token_is_printed_once_with_how_to_keep_it(
         assert run.json(*typed)["token"].startswith(start)
 
 
+def test_the_families_of_a_credential_are_shown_when_none_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """common 1.3"""
+    with commands(monkeypatch, SCRIPT) as (run, port):
+        told = run.nexus("agent", "credential", "families", "Bo", "laptop").stdout
+        assert told == "The credential laptop of agent Bo (b1) is served: canvas, agent\n"
+        assert run.json("agent", "credential", "families", "Bo", "default")["families"] is None
+        assert run.nexus("agent", "credential", "families", "Bo", "other").exit_code == exit_codes.REFUSED
+        assert port.caller.sent_of("credential_narrow") == []
+
+
+def test_a_credential_is_made_narrow_and_what_is_no_family_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """common 1.3"""
+    with commands(monkeypatch, SCRIPT) as (run, port):
+        run.nexus("agent", "credential", "add", "Bo", "x", "--families", "canvas,agent")
+        assert port.caller.bodies("credential_add")[0]["families"] == ["canvas", "agent"]
+        wrong = run.nexus("agent", "credential", "add", "Bo", "y", "--families", "canvas,paint")
+        assert wrong.exit_code == exit_codes.REFUSED
+        assert "families.1: is no family of tools; these are: canvas, agent" in wrong.output
+        assert len(port.caller.sent_of("credential_add")) == 1
+
+
 def test_an_agent_is_shown_whole_and_listed_with_its_authority(monkeypatch: pytest.MonkeyPatch) -> None:
     with commands(monkeypatch, SCRIPT) as (run, _):
         text = run.nexus("agent", "show", "Bo").stdout
@@ -172,9 +211,9 @@ def test_an_agent_is_shown_whole_and_listed_with_its_authority(monkeypatch: pyte
         listed = run.nexus("agent", "list").stdout
         assert "WITHHELD" in listed and "canvas_list (by the agent)" in listed
         assert [line.split() for line in run.nexus("agent", "credential", "list", "Bo").stdout.splitlines()] == [
-            ["NAME", "MADE", "LAST", "USED"],
-            ["default", "2027-01-01T00:00:00.000Z", "-"],
-            ["laptop", "2027-01-02T00:00:00.000Z", "2027-01-03T00:00:00.000Z"],
+            ["NAME", "MADE", "LAST", "USED", "FAMILIES"],
+            ["default", "2027-01-01T00:00:00.000Z", "-", "all"],
+            ["laptop", "2027-01-02T00:00:00.000Z", "2027-01-03T00:00:00.000Z", "canvas,", "agent"],
         ]
 
 
@@ -230,6 +269,7 @@ def test_what_others_typed_about_an_agent_cannot_act_on_the_terminal(monkeypatch
         ("agent", "inherit"),
         ("agent", "rename"),
         ("agent", "credential", "add"),
+        ("agent", "credential", "families"),
         ("agent", "credential", "list"),
         ("agent", "credential", "revoke"),
         ("guest", "on"),

@@ -13,6 +13,7 @@ from actors.decision import (
     Dispatch,
     Event,
     Message,
+    Notify,
     Principal,
     PrincipalKind,
     Put,
@@ -55,6 +56,7 @@ class OwnerBench(Generic[State]):
         self.timers: dict[str, SetTimer] = {}
         self.dispatched: list[Dispatch] = []
         self.told: list[TellHosts] = []
+        self.notices: list[Notify] = []
         self.settings = DEFAULTS
 
     def decide(self, verb: str, body: Record, principal: Principal, call_id: str | None = None) -> Decision:
@@ -94,6 +96,8 @@ class OwnerBench(Generic[State]):
                     self.dispatched.append(effect)
                 case TellHosts():
                     self.told.append(effect)
+                case Notify():
+                    self.notices.append(effect)
         assert self.rules.problems(self.state) == []
         return decision.reply
 

@@ -14,6 +14,7 @@ from actors.decision import (
     Delete,
     Event,
     Message,
+    Notify,
     PrincipalKind,
     Put,
     RowEffect,
@@ -125,6 +126,11 @@ def _followed(state: Count, message: Message, context: Context) -> Decision:
     return Decision(None, (Put(f"vector/{shard}", sequence), Put(f"event/{shard}/{sequence:08}", message.body)))
 
 
+def _announce(state: Count, message: Message, context: Context) -> Decision:
+    total = state.value + 1
+    return Decision({"total": total}, (Put("head", total), Notify(f"counter/{context.address.id}", {"total": total})))
+
+
 def _refuse(state: Count, message: Message, context: Context) -> Decision:
     return Decision(NOT_FOUND)
 
@@ -163,6 +169,7 @@ class CounterRules(Rules[Count]):
         "rang": Verb(_rang, frozenset({PrincipalKind.TIMER})),
         "rang badly": Verb(_fail, frozenset({PrincipalKind.TIMER})),
         "events_happened": Verb(_followed, frozenset({PrincipalKind.OWNER})),
+        "announce": Verb(_announce, _ANY),
         "extra": Verb(lambda s, m, c: Decision({}, (Put("extra", True),)), _ANY),
     }
 

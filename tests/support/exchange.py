@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from actors import agent, canvas, directory, mailbox, workspace
-from actors.decision import Answer, Context, Dispatch, Event, Message, Principal, PrincipalKind, Rules, Send
+from actors.decision import Answer, Context, Dispatch, Event, Message, Notify, Principal, PrincipalKind, Rules, Send
 from bus.address import DIRECTORY, Address
 from bus.clock import ManualClock
 from bus.value import Record, Value
@@ -45,6 +45,7 @@ class Exchange:
         self.streams: dict[tuple[Address, Address], deque[Parcel]] = {}
         self.answers: dict[str, Record | Refusal] = {}
         self.events: list[Event] = []
+        self.notices: list[Notify] = []
         self.settles: dict[str, Address] = {}
         """Open calls that were dispatched, and by whom."""
 
@@ -153,6 +154,8 @@ class Exchange:
         source.sent.clear()
         source.dispatched.clear()
         source.told.clear()
+        self.notices.extend(source.notices)
+        source.notices.clear()
         source.answers.clear()
         source.events.clear()
 

@@ -20,6 +20,8 @@ from nexus.gateway.person_port import LineageOf, PersonPort
 from nexus.lineage import Lineage
 from tests.support.scripted_caller import Script, ScriptedCaller
 
+GATEWAY = "gateway-2"
+
 
 @dataclass(frozen=True, slots=True)
 class RunningPort:
@@ -51,7 +53,7 @@ def running_port(
     stopping = asyncio.Event()
 
     async def serve() -> None:
-        port = PersonPort(caller, ManualClock(), shards, lineage=lineage, user_id=user_id)
+        port = PersonPort(caller, ManualClock(), shards, gateway=GATEWAY, lineage=lineage, user_id=user_id)
         server = await port.serve(listening)
         await stopping.wait()
         server.close()

@@ -1,7 +1,9 @@
-"""A `Caller` whose owners are functions of the test: what was sent is kept, what comes back is scripted."""
+"""A bus whose owners are functions of the test: what was sent is kept, what comes back and what is told is scripted."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -48,6 +50,7 @@ class ScriptedCaller:
 
     def __init__(self, script: Script | None = None) -> None:
         self.sent: list[Sent] = []
+        self.listeners: dict[str, list[Callable[[Record], None]]] = {}
         self._answerers: dict[tuple[str, str], Answerer] = {}
         for (where, verb), answer in (script or {}).items():
             self.on(verb, answer, where)
@@ -61,6 +64,23 @@ class ScriptedCaller:
 
     def bodies(self, verb: str) -> list[Record]:
         return [sent.body for sent in self.sent_of(verb)]
+
+    def listen(self, to: Address, topic: str, told: Callable[[Record], None]) -> Callable[[], None]:
+        """As the bus does: told once soon, and of whatever the test gives notice of."""
+        listeners = self.listeners.setdefault(topic, [])
+        listeners.append(told)
+        asyncio.get_running_loop().call_soon(told, {})
+
+        def stop() -> None:
+            with contextlib.suppress(ValueError):
+                listeners.remove(told)
+
+        return stop
+
+    def notice(self, topic: str, data: Record) -> None:
+        """Tell whoever listens."""
+        for told in [*self.listeners.get(topic, ())]:
+            told(data)
 
     async def call(
         self,

@@ -79,8 +79,13 @@ def test_the_first_use_sets_ran_and_tells_the_mailbox_without_waiting_for_it(hom
     assert (send.verb, send.body["ran"], send.before_reply) == ("facts_changed", True, False)
 
 
+def test_an_admission_by_itself_notes_no_use_so_that_a_full_disk_stops_no_read(home: Home) -> None:
+    """common 8.5"""
+    assert home.bench(address.agent("a1")).decide("admit", _admit(), GATEWAY).effects == ()
+
+
 def test_every_later_use_has_no_effects(home: Home) -> None:
-    home.ok(address.agent("a1"), "admit", _admit(), GATEWAY)
+    home.ok(address.agent("a1"), "authenticate", {"tokenHash": TOKEN_HASH}, GATEWAY)
     bench = home.bench(address.agent("a1"))
     assert bench.decide("admit", _admit(), GATEWAY).effects == ()
     assert bench.decide("authenticate", {"tokenHash": TOKEN_HASH}, GATEWAY).effects == ()

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from actors.agent.admission import (
-    APPROVAL_REQUIRED,
     BY_MODE,
     CARDS_ARE_FULL,
     AgentFacts,
@@ -23,7 +22,7 @@ from nexus.gateway.admitting import call_facts
 from tools.autonomy import GUEST_ID, Mode
 from tools.base import Kind, Tool
 from tools.catalogue import TOOLS
-from tools.errors import Code, Refusal
+from tools.errors import APPROVAL_REQUIRED, Code, Refusal
 
 MEMBER = AgentFacts("w1", frozenset({"mesh"}))
 

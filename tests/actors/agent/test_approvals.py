@@ -121,6 +121,8 @@ def test_no_agent_sends_what_decides_or_shows_an_approval(home: Home) -> None:
     verbs = home.bench(AGENT).rules.verbs
     deciding = [verb for verb in verbs if verb.startswith(("approval", "agent_set", "credential", "guest"))]
     assert len(deciding) >= 10
+    assert verbs["approval_state"].callers == {PrincipalKind.GATEWAY}, "it only tells how the caller's own one stands"
+    deciding.remove("approval_state")
     for verb in deciding:
         assert verbs[verb].callers <= {PrincipalKind.PERSON, PrincipalKind.TIMER}
 

@@ -1,0 +1,21 @@
+"""The topics that owners give notice of and gateways listen for (docs/decisions/0012-protocol.md).
+
+All of them are an agent's, and its agent owner gives the notices: so a topic's notices come from that owner's shard.
+"""
+
+from __future__ import annotations
+
+
+def mailbox_topic(agent_id: str) -> str:
+    """What waits for the agent has changed. Data: {waiting}, how much does."""
+    return f"mailbox/{agent_id}"
+
+
+def authority_topic(agent_id: str) -> str:
+    """Whoever the agent's credentials let in is to be judged anew. Data: {version}."""
+    return f"authority/{agent_id}"
+
+
+def approval_topic(approval_id: str) -> str:
+    """The approval is decided, or is over. Data: {state}."""
+    return f"approval/{approval_id}"

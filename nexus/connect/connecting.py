@@ -1,0 +1,299 @@
+"""What `nexus connect` and `nexus disconnect` do: a credential of its own for one client, and the entry that uses it.
+
+Invariants: a client has one credential, `connect-<client>`, whose token stands in one private file of the home and in
+no configuration (common 2.2); doing the same again changes nothing; what fails half way is taken back; an entry that
+was not made here is left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from bus.value import Record, Value, records
+from nexus.config import Home
+from nexus.connect import config_file, token_files
+from nexus.connect.clients import ENTRY, Client, Places, file_of, is_our_http, token_file_in
+from nexus.connect.config_file import ChangedMeanwhile, ConfigFile, ConfigRefused
+from nexus.connect.document import entry_at, with_entry, without_entry
+from nexus.connect.syntax import Broken
+from nexus.person_client import Refused
+from tools.errors import Code
+
+_WRITES_MAX: Final = 5
+"""How often a file is read anew because its client wrote it meanwhile."""
+
+
+class Person(Protocol):
+    """The person's socket."""
+
+    def ask(self, verb: str, arguments: Mapping[str, Value]) -> Record:
+        """Raises NotRunning and Refused."""
+        ...
+
+
+class ConnectRefused(Exception):
+    """It cannot be connected so. The text is for the person: what, why, what next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the person asks for. `project`: the folder whose configuration is meant instead of the user's."""
+
+    client: Client
+    agent: str
+    workspace: str | None = None
+    families: Record | None = None
+    """As `agent.credential_families` takes them; None: as they are."""
+    over_http: bool = False
+    project: Path | None = None
+
+    @property
+    def credential(self) -> str:
+        name = f"connect-{self.client.name}"
+        if self.project is None:
+            return name
+        return f"{name}-{hashlib.sha256(str(self.project).encode()).hexdigest()[:8]}"
+
+    @property
+    def named(self) -> Record:
+        return {"agent": self.agent} if self.workspace is None else {"agent": self.agent, "workspace": self.workspace}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What connecting would do. `file` and `text` are None for a client that is configured by hand."""
+
+    wish: Wish
+    agent_id: str
+    agent_name: str
+    entry: Record
+    token_file: Path
+    credential: Record | None
+    """As its owner lists it, if there is one already."""
+    file: ConfigFile | None
+    text: str | None
+
+    @property
+    def changes_file(self) -> bool:
+        return self.file is not None and self.text != self.file.text
+
+    @property
+    def shown(self) -> str:
+        """The entry alone, as it stands in the client's configuration."""
+        client = self.wish.client
+        return client.syntax.with_value("", (*client.container({}), ENTRY), self.entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What has changed; `backup` is the copy of the configuration as it was."""
+
+    agent_id: str
+    agent_name: str
+    file: Path | None
+    backup: Path | None = None
+    entry_changed: bool = False
+    credential_changed: bool = False
+    token_file: Path | None = None
+
+
+class Connecting:
+    """Connects clients of one user to one home. `command` runs `nexus`; `url` is the MCP address."""
+
+    def __init__(self, home: Home, person: Person, places: Places, command: Sequence[str], url: str) -> None:
+        self._home = home
+        self._person = person
+        self._places = places
+        self._command = command
+        self._url = url
+
+    def plan(self, wish: Wish) -> Plan:
+        """Changes nothing. Raises ConnectRefused, ConfigRefused, InWorkTree, NotRunning, Refused."""
+        client = wish.client
+        if wish.over_http and client.http is None:
+            raise ConnectRefused(client.why_no_http)
+        if wish.project is not None and not client.project_files:
+            raise ConnectRefused(f"{client.title} has no configuration of one project. Leave --project out.")
+        token_files.refuse_work_tree(self._home)
+        path = file_of(client, self._places, wish.project)
+        file = None if path is None else config_file.read(path)
+        found = None if file is None else self._entry_in(client, file)
+        shown = self._person.ask("agent.show", wish.named)
+        agent_id, name = str(shown.get("agentId")), str(shown.get("name"))
+        self._refuse_others_entry(wish, agent_id, file, found)
+        token_file = token_files.token_file(self._home, agent_id, wish.credential)
+        entry = self._entry(wish, token_file)
+        known = next((one for one in records(shown, "credentials") if one.get("name") == wish.credential), None)
+        text = None if file is None else self._edited(client, file, entry)
+        return Plan(wish, agent_id, name, entry, token_file, known, file, text)
+
+    def connect(self, plan: Plan) -> Done:
+        """Raises ConfigRefused, HomeRefused, InWorkTree, NotRunning, Refused, OSError; nothing is half done then."""
+        made, changed = self._credential_ensured(plan)
+        try:
+            backup = self._written(plan.wish.client, plan.file, plan.entry) if plan.changes_file else None
+        except BaseException:
+            if made:
+                self._credential_dropped(plan.agent_id, plan.wish.credential)
+            raise
+        path = None if plan.file is None else plan.file.path
+        return Done(plan.agent_id, plan.agent_name, path, backup, plan.changes_file, changed, plan.token_file)
+
+    def disconnect(self, wish: Wish) -> Done:
+        """The credential stops first. Raises as `plan` and `connect`; may be repeated whatever it came to."""
+        agent_id, name, has_credential = self._found_agent(wish)
+        path = file_of(wish.client, self._places, wish.project)
+        file = None if path is None else config_file.read(path)
+        if has_credential:
+            self._revoked(agent_id, wish.credential)
+        had_token = token_files.drop_token(self._home, agent_id, wish.credential)
+        backup, is_ours = None, False
+        if file is not None:
+            is_ours = self._is_entry_of(wish, agent_id, self._entry_in(wish.client, file))
+            backup = self._written(wish.client, file, None) if is_ours else None
+        return Done(agent_id, name, path, backup, is_ours, has_credential or had_token)
+
+    def connected_as(self, client: Client, project: Path | None) -> tuple[Path | None, str | None]:
+        """The client's configuration, and the id of the agent that it is connected as ("?" over HTTP, where the entry
+        does not tell); None when it is not. Raises ConfigRefused."""
+        path = file_of(client, self._places, project)
+        found = None if path is None else self._entry_in(client, config_file.read(path))
+        if not isinstance(found, dict):
+            return path, None
+        token_file = token_file_in(found)
+        owner = None if token_file is None else token_files.owner_of(self._home, token_file)
+        return path, owner[0] if owner is not None else "?" if is_our_http(client, found) else None
+
+    def _entry(self, wish: Wish, token_file: Path) -> Record:
+        if wish.over_http:
+            assert wish.client.http is not None, "plan has refused it"
+            return wish.client.http(self._url)
+        if self._home.run != self._home.path / "run":
+            raise ConnectRefused(
+                f"The path of the home {self._home.path} is so long that its sockets lie elsewhere, each time anew. "
+                "Use a home with a shorter path, or a client that takes --http."
+            )
+        words = [*self._command, "mcp", "--token-file", str(token_file), "--socket", str(self._home.mcp_socket)]
+        if any(mark in word for word in words for mark in "${"):
+            raise ConnectRefused(
+                "The path of the home or of nexus holds a `$` or `{`, which clients replace. Use another home."
+            )
+        return wish.client.stdio(words[0], words[1:])
+
+    def _entry_in(self, client: Client, file: ConfigFile) -> Value:
+        try:
+            data = client.syntax.data(file.text)
+            return entry_at(data, (*client.container(data), ENTRY))
+        except Broken as broken:
+            raise _broken(file, broken) from None
+
+    def _edited(self, client: Client, file: ConfigFile, entry: Record | None) -> str:
+        try:
+            text = file.text
+            keys = (*client.container(client.syntax.data(text)), ENTRY)
+            if entry is None:
+                return without_entry(client.syntax, text, keys)
+            return with_entry(client.syntax, text, keys, entry)
+        except Broken as broken:
+            raise _broken(file, broken) from None
+
+    def _written(self, client: Client, file: ConfigFile | None, entry: Record | None) -> Path | None:
+        """The client may write its own configuration at any time, and what it wrote stays."""
+        assert file is not None, "only a client with a file has changes to it"
+        for _ in range(_WRITES_MAX):
+            try:
+                return config_file.write(file, self._edited(client, file, entry))
+            except ChangedMeanwhile:
+                file = config_file.read(file.path)
+        raise ConfigRefused(f"{file.path} is being written all the time. Stop the client and try again.")
+
+    def _refuse_others_entry(self, wish: Wish, agent_id: str, file: ConfigFile | None, found: Value) -> None:
+        if file is None or found is None or self._is_entry_of(wish, agent_id, found):
+            return
+        token_file = token_file_in(found) if isinstance(found, dict) else None
+        owner = None if token_file is None else token_files.owner_of(self._home, token_file)
+        if isinstance(found, dict) and is_our_http(wish.client, found):
+            owner = self._owner_over_http(wish, agent_id)
+        if owner is None:
+            raise ConnectRefused(
+                f"{file.path} has an entry `{ENTRY}` that was not made for this home. Rename or remove it first."
+            )
+        raise ConnectRefused(
+            f"{wish.client.title} is connected as another agent. Disconnect it first: "
+            f"nexus disconnect {wish.client.name} --agent {owner[0]}"
+        )
+
+    def _is_entry_of(self, wish: Wish, agent_id: str, found: Value) -> bool:
+        """Whether the entry was made for this agent and client."""
+        if not isinstance(found, dict):
+            return False
+        token_file = token_file_in(found)
+        if token_file is not None:
+            return token_files.owner_of(self._home, token_file) == (agent_id, wish.credential)
+        return is_our_http(wish.client, found) and self._owner_over_http(wish, agent_id) is None
+
+    def _owner_over_http(self, wish: Wish, agent_id: str) -> tuple[str, str] | None:
+        """Another agent that has a token for this client; an entry over HTTP does not tell whose it is."""
+        folder = self._home.path / token_files.FOLDER
+        owners = [token_files.owner_of(self._home, file) for file in sorted(folder.glob("*.token"))]
+        return next(
+            (one for one in owners if one is not None and one[1] == wish.credential and one[0] != agent_id), None
+        )
+
+    def _credential_ensured(self, plan: Plan) -> tuple[bool, bool]:
+        """Whether a credential was made, and whether anything about it was changed."""
+        wish, named = plan.wish, {"agent": plan.agent_id, "name": plan.wish.credential}
+        asked = wish.families
+        if plan.credential is not None:
+            if token_files.holds_token(self._home, plan.agent_id, wish.credential):
+                if asked is None or asked.get("families") == plan.credential.get("families"):
+                    return False, False
+                self._person.ask("agent.credential_families", {**named, **asked})
+                return False, True
+            self._revoked(plan.agent_id, wish.credential)  # its token is lost
+        families = None if asked is None else asked.get("families")
+        answer = self._person.ask(
+            "agent.credential_add", named if families is None else {**named, "families": families}
+        )
+        try:
+            token_files.keep_token(self._home, plan.agent_id, wish.credential, str(answer["token"]))
+        except BaseException:
+            self._credential_dropped(plan.agent_id, wish.credential)
+            raise
+        return True, True
+
+    def _credential_dropped(self, agent_id: str, credential: str) -> None:
+        token_files.drop_token(self._home, agent_id, credential)
+        self._revoked(agent_id, credential)
+
+    def _revoked(self, agent_id: str, credential: str) -> None:
+        try:
+            self._person.ask("agent.credential_revoke", {"agent": agent_id, "name": credential})
+        except Refused as refused:
+            if refused.error.get("code") != Code.NOT_FOUND.value:
+                raise
+
+    def _found_agent(self, wish: Wish) -> tuple[str, str, bool]:
+        """Its id, its name, and whether it has this client's credential. An agent that was removed is known by the id
+        in the name of its token file."""
+        try:
+            shown = self._person.ask("agent.show", wish.named)
+        except Refused as refused:
+            is_gone = refused.error.get("code") == Code.NOT_FOUND.value
+            if is_gone and token_files.token_file(self._home, wish.agent, wish.credential).is_file():
+                return wish.agent, wish.agent, False
+            raise
+        has_credential = any(one.get("name") == wish.credential for one in records(shown, "credentials"))
+        return str(shown.get("agentId")), str(shown.get("name")), has_credential
+
+
+def _broken(file: ConfigFile, broken: Broken) -> ConfigRefused:
+    return ConfigRefused(f"{file.path} cannot be edited: {broken}. Correct the file, or add the entry by hand.")
+
+
+REFUSALS: Final = (ConnectRefused, ConfigRefused, token_files.InWorkTree)
+"""What can go wrong without being a defect, beside a NEXUS that does not run or refuses."""

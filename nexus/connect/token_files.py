@@ -1,0 +1,71 @@
+"""The tokens of connected clients: one private file each in the home's `credentials/`, never in a git work tree.
+
+Invariants: a file is named by agent and credential and readable by this user alone; no token is in any client's
+configuration, command line or answer (common 2.2).
+"""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Final
+
+from nexus.config import Home, refuse_unless_private
+from nexus.connect.config_file import put_private
+
+FOLDER: Final = "credentials"
+_SUFFIX: Final = ".token"
+
+
+class InWorkTree(Exception):
+    """The home lies in a git work tree, where a token could be committed. The text is for the person."""
+
+
+def token_file(home: Home, agent_id: str, credential: str) -> Path:
+    return home.path / FOLDER / f"{agent_id}.{credential}{_SUFFIX}"
+
+
+def owner_of(home: Home, file: Path) -> tuple[str, str] | None:
+    """The agent's id and the credential that a token file of this home is for."""
+    if file.parent != home.path / FOLDER or file.suffix != _SUFFIX:
+        return None
+    agent_id, _, credential = file.name.removesuffix(_SUFFIX).partition(".")
+    return (agent_id, credential) if agent_id and credential else None
+
+
+def refuse_work_tree(home: Home) -> None:
+    """Raises InWorkTree (common 2.2)."""
+    folder = home.path.resolve()
+    for place in (folder, *folder.parents):
+        if (place / ".git").exists():
+            raise InWorkTree(
+                f"The home {home.path} lies in the git work tree {place}, where its tokens could be committed. "
+                "Use a home outside of it: --home FOLDER or NEXUS_HOME."
+            )
+
+
+def holds_token(home: Home, agent_id: str, credential: str) -> bool:
+    """Whether there is a token in place. Raises HomeRefused when others may read it."""
+    file = token_file(home, agent_id, credential)
+    if not file.exists():
+        return False
+    refuse_unless_private(file, stat.S_ISREG, "file")
+    return file.read_text(encoding="ascii", errors="replace").startswith(f"nx_{agent_id}_")
+
+
+def keep_token(home: Home, agent_id: str, credential: str, token: str) -> None:
+    """Write the token down. Raises InWorkTree, HomeRefused and OSError."""
+    refuse_work_tree(home)
+    folder = home.path / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    refuse_unless_private(folder, stat.S_ISDIR, "folder")
+    put_private(token_file(home, agent_id, credential), f"{token}\n".encode())
+
+
+def drop_token(home: Home, agent_id: str, credential: str) -> bool:
+    """Whether there was one to delete."""
+    file = token_file(home, agent_id, credential)
+    if not file.is_file():
+        return False
+    file.unlink()
+    return True

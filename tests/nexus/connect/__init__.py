@@ -1,0 +1,1 @@
+"""Connecting MCP clients."""

@@ -1,0 +1,1 @@
+"""NEXUS as a service."""
