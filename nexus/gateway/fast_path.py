@@ -80,6 +80,10 @@ class FastPath:
     ) -> None:
         self._journey = journey
         self._tools = {tool.name: tool for tool in tools}
+        # The SDK compares arguments with the headers that repeat them; a call of such a tool is never plain.
+        self._with_header_arguments = frozenset(
+            name for name, schema in listing.input_schemas.items() if b"x-mcp-header" in orjson.dumps(schema)
+        )
         self._listing = listing
         self._stamp = {types.SERVER_INFO_META_KEY: server_info}
         self._fits = lru_cache(maxsize=envelope_fits_kept_max)(_fits)
@@ -129,7 +133,7 @@ class FastPath:
     ) -> PlainCall | None:
         assert message.id is not None
         name, arguments = message.tool, params.get("arguments", {})
-        if name is None or not isinstance(arguments, dict):
+        if name is None or not isinstance(arguments, dict) or name in self._with_header_arguments:
             return None
         tool = self._tools.get(name)
         if tool is not None and (tool.deadline_ms > call_deadline_ms_default or _may_ask_back(tool, meta)):
