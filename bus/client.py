@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from bus.address import Address
+from bus.admitted import STAMP_DISPATCHED
 from bus.clock import Clock
 from bus.codec import Unencodable
 from bus.envelope import Call, Envelope, Listen, Notice, Reply, Welcome
@@ -132,6 +133,8 @@ class BusClient:
         try:
             # Also when it is open already: a repeat under one idempotency key brings the fresher stamp and deadline.
             waiting.was_sent = self._links[shard].send(call) or waiting.was_sent
+            if call.stamp is not None and call.stamp.get(STAMP_DISPATCHED) is not True:
+                waiting.call = call  # what is sent again after a restart; one that only joins has no arguments
             return await answer
         finally:
             late.cancel()

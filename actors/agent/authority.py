@@ -172,7 +172,8 @@ def tool_set_enabled(state: AgentState, body: ToolSetEnabledInput, context: Cont
     if body.enabled:
         problem = "must be false or absent: you can only give a tool up. Ask the person to give one back"
         return Decision(invalid_arguments({"enabled": problem}))
-    if body.tool not in BY_NAME:
+    # A tool of a family that the credential is not served is unknown to it, here too (common 1.3).
+    if body.tool not in BY_NAME or not state.serves(context.principal.credential, body.tool):
         return Decision(invalid_arguments({"tool": "no tool has this name; tools/list names them all"}))
     changed = body.tool not in state.withheld
     effects = _withheld(state, head, body.tool, "agent", context) if changed else ()
@@ -232,10 +233,12 @@ def credential_narrow(state: AgentState, body: CredentialNarrow, context: Contex
         is_served = families is None or (tool is not None and tool.family.value in families)
         return approval.credential == body.name and not is_served
 
-    effects = (
+    is_wider = families is None or (credential.families is not None and {*families} >= {*credential.families})
+    changed = head.told(context.address.id) if is_wider else head.narrowed(context.address.id)
+    effects: tuple[Effect, ...] = (
         Put(credential_row(body.name), credential.model_copy(update={"families": families}).model_dump()),
-        *_voided(state, is_lost, context),
-        *head.narrowed(context.address.id),
+        *_voided(state, is_lost, context, Code.NOT_FOUND),
+        *changed,
         Event("agent.credential_narrowed", told),
     )
     return Decision({**reply, "changed": True}, effects)
@@ -340,13 +343,18 @@ def _asked_by(credential: str) -> Callable[[Approval], bool]:
     return lambda approval: approval.credential == credential
 
 
-def _voided(state: AgentState, is_meant: Callable[[Approval], bool], context: Context) -> tuple[Effect, ...]:
-    """These approvals end, and with them a run that waits for one of their cards."""
+def _voided(
+    state: AgentState,
+    is_meant: Callable[[Approval], bool],
+    context: Context,
+    code: Code = Code.UNIDENTIFIED_CALLER,
+) -> tuple[Effect, ...]:
+    """These approvals end, and with them, by `code`, a run that waits for one of their cards."""
     meant = {id_: approval for id_, approval in state.approvals.items() if is_meant(approval)}
     effects = [*approvals.voided(meant, context)]
     for approval in meant.values():
         if approval.step is not None and approval.state is State.PENDING:
-            plan_id, number, code = approval.step.planId, approval.step.number, Code.UNIDENTIFIED_CALLER
+            plan_id, number = approval.step.planId, approval.step.number
             effects += plan_run.step_denied(state, plan_id, number, context, code)
     return tuple(effects)
 

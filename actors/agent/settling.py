@@ -75,7 +75,9 @@ def _approval_after(
         happening = Happening.CHANGED
     elif settlement.is_unknown:  # it may have taken effect: nothing repeats it silently (common 8.3)
         happening = Happening.TOOK_EFFECT
-    elif not state.holds(approval.credential, approval.credentialMadeMs):
+    elif not state.holds(approval.credential, approval.credentialMadeMs) or not state.serves(
+        approval.credential, approval.tool
+    ):
         happening = Happening.REVOKE
     return approvals.changed(call.approvalId, approval, happening, context)
 

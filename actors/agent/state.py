@@ -18,6 +18,7 @@ from bus.topics import authority_topic
 from bus.value import Record
 from tools.autonomy import GUEST_ID, Mode, ModeName
 from tools.base import Model
+from tools.catalogue import BY_NAME
 
 HEAD_ROW: Final = "head"
 WAITING_ROW: Final = "waiting"
@@ -82,6 +83,10 @@ class Head(Model):
         """The row with `changes` that take nothing away: what is under way goes on."""
         return (Put(HEAD_ROW, self.model_copy(update=changes).model_dump()),)
 
+    def told(self, agent_id: str) -> tuple[Effect, ...]:
+        """Whoever listens judges anew what the agent is served; what is under way goes on."""
+        return (Notify(authority_topic(agent_id), {"version": self.version}),)
+
     def narrowed(self, agent_id: str, **changes: object) -> tuple[Effect, ...]:
         """The row with `changes` and one version more, which every host hears of before anyone is answered (0009)."""
         head = self.model_copy(update={**changes, "version": self.version + 1})
@@ -143,6 +148,13 @@ class AgentState:
         """Whether that credential is still there: one that was replaced, or made anew under its name, is another."""
         known = self.credentials.get(credential)
         return known is not None and known.createdAt == made_ms
+
+    def serves(self, credential: str, tool: str) -> bool:
+        """Whether that credential, if it is there, is served the family of the tool (common 1.3)."""
+        known, declared = self.credentials.get(credential), BY_NAME.get(tool)
+        if known is None or known.families is None:
+            return known is not None
+        return declared is not None and declared.family.value in known.families
 
     def living(self) -> Head | None:
         """The agent, unless it never was or was removed."""

@@ -255,7 +255,9 @@ class Connecting:
                 self._person.ask("agent.credential_families", {**named, **asked})
                 return False, True
             self._revoked(plan.agent_id, wish.credential)  # its token is lost
-        families = None if asked is None else asked.get("families")
+        # Whoever says nothing of families widens nothing: a credential whose token is lost comes back as it was.
+        former = None if plan.credential is None else plan.credential.get("families")
+        families = former if asked is None else asked.get("families")
         answer = self._person.ask(
             "agent.credential_add", named if families is None else {**named, "families": families}
         )

@@ -97,7 +97,8 @@ class InputRequests:
                 is_admitted = True
                 return refused(approval_required(opened.approval_id), request.identity.waiting)
             state = await self._state(request, opened.approval_id)
-            if state in _SPENT:
+            # Under a key admission knows what came of the first try, and joins it (common 8.2).
+            if state in _SPENT and request.idempotency_key is None:
                 is_admitted = True
                 raise _bad_state()
             if state == _PENDING and this.action == "accept":
@@ -174,7 +175,8 @@ class InputRequests:
             raise _bad_state()
         expires, nonce, approval_id = place.split(" ")
         now_ms = self._clock.now_ms()
-        if int(expires) <= now_ms or nonce in self._used:
+        is_repeat = nonce in self._used and request.idempotency_key is None
+        if int(expires) <= now_ms or is_repeat:
             raise _bad_state()
         while self._used and (len(self._used) >= input_states_used_max or next(iter(self._used.values())) <= now_ms):
             self._used.popitem(last=False)

@@ -31,6 +31,7 @@ from bus.limits import call_deadline_ms_default, streams_per_agent_max, subscrib
 from bus.topics import authority_topic, mailbox_topic
 from bus.value import Record
 from nexus.gateway.identity import Credential, Identity, authenticate
+from tools.base import Family
 
 _log = structlog.get_logger("gateway")
 _JUDGE_AGAIN_SECONDS: Final = 1.0
@@ -251,6 +252,13 @@ class Listeners:
             stream.tell(Change.MAILBOX)
         stream.is_new = False
         stream.identity = identity
+        if not knows_mailbox(identity):  # it was narrowed: at once, on open streams too (common 2.1)
+            stream.wanted.discard(Change.MAILBOX)
+
+
+def knows_mailbox(identity: Identity) -> bool:
+    """A credential that is narrowed to other families knows nothing of a mailbox (common 1.3)."""
+    return identity.families is None or Family.AGENT.value in identity.families
 
 
 @dataclass(slots=True)
@@ -274,7 +282,7 @@ class Subscriptions:
         known.is_subscribed = is_subscribed
         if known.stream is None:
             return
-        if is_subscribed:
+        if is_subscribed and knows_mailbox(known.stream.identity):
             self._listeners.want(known.stream, Change.MAILBOX)
         else:
             known.stream.wanted.discard(Change.MAILBOX)
@@ -283,7 +291,7 @@ class Subscriptions:
         """The session's client opens its stream."""
         known = self._of(stream.identity.agent_id, session)
         known.stream = stream
-        if known.is_subscribed:
+        if known.is_subscribed and knows_mailbox(stream.identity):  # a session is its agent's, not its credential's
             self._listeners.want(stream, Change.MAILBOX)
 
     def detach(self, session: str, stream: Stream) -> None:

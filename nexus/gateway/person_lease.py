@@ -86,10 +86,19 @@ async def end_former_leases(owners: Owners) -> None:
             break
         except VerbRefused:
             await asyncio.sleep(lease_retry_ms / 1_000)
-    for one in directory.agents:  # one by one: nobody waits, and others do
-        to = address.agent(text(one, "agentId"))
-        while (await _end(owners, to, {"gateway": owners.gateway}, "leases_end")).get("left", 0) != 0:
-            pass
+    left = [address.agent(text(one, "agentId")) for one in directory.agents]
+    while left:  # one by one: nobody waits, and others do; who does not answer is asked again when all others have been
+        for to in [*left]:
+            try:
+                answer = await owners.ask(to, "leases_end", {"gateway": owners.gateway})
+            except VerbRefused as refused:
+                if refused.error.get("code") == Code.NOT_FOUND.value:
+                    left.remove(to)
+                continue
+            if answer.get("left", 0) == 0:
+                left.remove(to)
+        if left:
+            await asyncio.sleep(lease_retry_ms / 1_000)
 
 
 async def _lent(owners: Owners, to: Address, body: Record) -> None:

@@ -29,8 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bus.limits import streams_per_agent_max
 from nexus.gateway import resources
 from nexus.gateway.identity import Identity
-from nexus.gateway.listeners import Change, Listeners, Stream, Subscriptions
-from tools.base import Family
+from nexus.gateway.listeners import Change, Listeners, Stream, Subscriptions, knows_mailbox
 from tools.errors import Code, Refusal
 
 SESSION_HEADER: Final = "mcp-session-id"
@@ -115,8 +114,7 @@ class Streams:
         return types.SubscriptionsListenResult(_meta=meta)
 
     def _knows_mailbox(self, identity: Identity) -> bool:
-        """A credential that is narrowed to other families knows nothing of a mailbox (common 1.3)."""
-        return self.serves_mailbox and (identity.families is None or Family.AGENT.value in identity.families)
+        return self.serves_mailbox and knows_mailbox(identity)
 
     def _honored(self, wish: types.SubscriptionFilter, identity: Identity) -> types.SubscriptionFilter:
         wants_mailbox = self._knows_mailbox(identity) and resources.MAILBOX in (wish.resource_subscriptions or ())

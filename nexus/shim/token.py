@@ -75,13 +75,17 @@ class TokenFromFile:
 
 
 def token_source(given: str | None, environment: Mapping[str, str]) -> TokenSource | None:
-    """`--token-file`, else NEXUS_TOKEN, else the file that NEXUS_TOKEN_FILE names; None without any. Raises NoToken."""
+    """The file that NEXUS_TOKEN_FILE names, else `--token-file`, else NEXUS_TOKEN; None without any. Raises NoToken.
+
+    NEXUS_TOKEN_FILE is set in what NEXUS runs for an agent, which then is that agent whatever a client's configuration
+    says (common 2.4).
+    """
+    if environment.get(TOKEN_FILE):
+        return TokenFromFile(Path(environment[TOKEN_FILE]))
     if given is not None:
         return TokenFromFile(Path(given))
     if environment.get(TOKEN):
         return TokenFromEnvironment(environment[TOKEN])
-    if environment.get(TOKEN_FILE):
-        return TokenFromFile(Path(environment[TOKEN_FILE]))
     return None
 
 

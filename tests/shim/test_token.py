@@ -21,13 +21,16 @@ def token_file(folder: Path, text: str = TOKEN, mode: int = 0o600) -> Path:
     return file
 
 
-def test_the_file_goes_before_the_variable_and_that_before_the_variables_file(tmp_path: Path) -> None:
-    file = token_file(tmp_path, TOKEN + "\n")
-    by_variable = {"NEXUS_TOKEN": "nx_agent7_variable", "NEXUS_TOKEN_FILE": str(file)}
+def test_inside_a_run_its_token_file_is_used_and_else_the_given_file_before_the_variable(tmp_path: Path) -> None:
+    """common 2.4"""
+    (tmp_path / "run").mkdir()
+    given_file, of_run = token_file(tmp_path, "nx_agent7_given\n"), token_file(tmp_path / "run", TOKEN + "\n")
+    variable = {"NEXUS_TOKEN": "nx_agent7_variable"}
     for given, environment, token in [
-        (str(file), by_variable, TOKEN),
-        (None, by_variable, "nx_agent7_variable"),
-        (None, {"NEXUS_TOKEN_FILE": str(file)}, TOKEN),
+        (str(given_file), {**variable, "NEXUS_TOKEN_FILE": str(of_run)}, TOKEN),
+        (None, {**variable, "NEXUS_TOKEN_FILE": str(of_run)}, TOKEN),
+        (str(given_file), variable, "nx_agent7_given"),
+        (None, variable, "nx_agent7_variable"),
     ]:
         source = token_source(given, environment)
         assert source is not None and source.current() == token

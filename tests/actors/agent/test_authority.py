@@ -295,3 +295,21 @@ def test_the_person_is_not_told_done_before_the_agents_owner_has_heard(home: Hom
         assert home.refused(AGENT, "authority_tell", body, PERSON).retryable
     told = home.bench(AGENT).decide("authority_tell", {"workspaceId": "w1"}, PERSON)
     assert [effect.verb for effect in told.effects if isinstance(effect, TellHosts)] == ["authority_changed"]
+
+
+def test_a_narrowed_credential_gives_up_no_tool_that_it_does_not_know(home: Home) -> None:
+    """common 1.3"""
+    home.ok(AGENT, "credential_narrow", {"name": "default", "families": ["tool"]}, PERSON)
+    caller = Caller(home, "a1")
+    unknown = caller.call(TOOL_SET_ENABLED, {"tool": "canvas_create"})
+    assert unknown.error == caller.call(TOOL_SET_ENABLED, {"tool": "no_such_tool"}).error
+    assert caller.call(TOOL_SET_ENABLED, {"tool": "tool_list"}).ok is not None
+
+
+def test_serving_a_credential_more_families_leaves_calls_alone_that_are_under_way(home: Home) -> None:
+    """common 1.3, 2.1"""
+    home.ok(AGENT, "credential_narrow", {"name": "default", "families": ["canvas"]}, PERSON)
+    before = version(home)
+    home.ok(AGENT, "credential_narrow", {"name": "default", "families": ["canvas", "agent"]}, PERSON)
+    home.ok(AGENT, "credential_narrow", {"name": "default", "families": None}, PERSON)
+    assert version(home) == before
