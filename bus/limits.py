@@ -170,6 +170,7 @@ destroyed_at_once_max: Final = 16  # canvases of a workspace that are told to go
 deletion_deadline_ms: Final = 120_000  # of a workspace with all that is in it
 
 # The stdio shim (nexus/shim) and the credentials it is lent.
+shim_subscriptions_max: Final = 32
 shim_requests_open_max: Final = 128  # of one client at once; each is a thread
 shim_answer_bytes_max: Final = 32 * 1024 * 1024  # one message of the gateway
 shim_token_file_bytes_max: Final = 4_096

@@ -71,6 +71,7 @@ class McpServer:
         self._streams = streams
         self._clock = clock
         self._listing = listing
+        self._by_name = {tool.name: tool for tool in listing.catalogue}
         self._texts = {
             resources.CAPABILITIES: resources.capabilities_text(listing.catalogue),
             resources.PLANES: resources.planes_text(),
@@ -137,6 +138,9 @@ class McpServer:
         request = tool_request(
             visit.identity, params.name, params.arguments or {}, meta, visit.bad_arguments, visit.started_ms
         )
+        known = self._by_name.get(params.name)
+        if known is not None and not visit.identity.is_served(known):  # before a state is redeemed or anything held
+            raise MCPError(types.INVALID_PARAMS, NO_SUCH_TOOL)
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             this = round_of(params, context.session.client_capabilities)
             answer = await self._inputs.call(request, this, self._answer)

@@ -202,6 +202,16 @@ class _Connection(http.client.HTTPConnection):
         return not select.select([self.sock], [], [], 0)[0]
 
 
+_NOT_NOW: Final = (
+    FileNotFoundError,
+    ConnectionRefusedError,
+    NotADirectoryError,
+    TimeoutError,
+    ConnectionResetError,
+    BlockingIOError,  # as many wait to be accepted as may
+)
+
+
 def connected(path: Path, user_id: int) -> socket.socket:
     """A connection to the socket at `path`, whose listener runs as `user_id`. Raises NotListening or Unreachable."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -215,7 +225,7 @@ def connected(path: Path, user_id: int) -> socket.socket:
                 "If that user runs the NEXUS that you mean, say so with --user."
             )
         connection.settimeout(None)
-    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError, TimeoutError, ConnectionResetError) as gone:
+    except _NOT_NOW as gone:
         connection.close()
         raise NotListening from gone
     except OSError as error:

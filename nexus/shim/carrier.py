@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from nexus.shim.agents_socket import AgentsSocket, Answer, Broken, Cancellation, NotListening, Unreachable
-from nexus.shim.messages import INITIALIZE, ClientMessage, Kind, one_line
+from nexus.shim.messages import INITIALIZE, SUBSCRIBE, UNSUBSCRIBE, ClientMessage, Kind, one_line
 from nexus.shim.patience import Patience
 from nexus.shim.session import SESSION_HEADER, LegacySession, NotRenewed, Reply
 from nexus.shim.token import NoToken, NotYet, TokenSource
@@ -159,6 +159,8 @@ class _Attempt:
             body = answer.body()
             if self.message.method == INITIALIZE:
                 self.carrier.session.began(self.message.body, answer.header(SESSION_HEADER), body)
+            elif self.message.method in (SUBSCRIBE, UNSUBSCRIBE) and not self.message.is_modern:
+                self._note_subscription(body)
             self._write(body, is_answer=True)
             return
         for event in answer.events():
@@ -174,6 +176,14 @@ class _Attempt:
             if is_answer:
                 return
         raise Broken(was_sent=True)
+
+    def _note_subscription(self, answer: bytes) -> None:
+        """What was taken is asked for again in a session that takes this one's place."""
+        params = _parsed(self.message.body).get("params")
+        address = params.get("uri") if isinstance(params, dict) else None
+        if isinstance(address, str) and "result" in _parsed(answer):
+            is_kept = self.message.method == SUBSCRIBE
+            self.carrier.session.subscribed(address, self.message.body if is_kept else None)
 
     def _write(self, text: bytes, *, is_answer: bool) -> None:
         try:

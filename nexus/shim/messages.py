@@ -28,6 +28,8 @@ INTERNAL_ERROR: Final = -32603
 
 INITIALIZE: Final = "initialize"
 INITIALIZED: Final = "notifications/initialized"
+SUBSCRIBE: Final = "resources/subscribe"
+UNSUBSCRIBE: Final = "resources/unsubscribe"
 CANCELLED: Final = "notifications/cancelled"
 LISTEN: Final = "subscriptions/listen"
 CALL: Final = "tools/call"

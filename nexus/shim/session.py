@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from bus.limits import shim_subscriptions_max
 from nexus.shim.messages import INITIALIZED
 
 SESSION_HEADER: Final = "Mcp-Session-Id"
@@ -45,6 +46,8 @@ class LegacySession:
         self._id: str | None = None
         self._version: str | None = None
         self._is_initialized = False
+        self._subscriptions: dict[str, bytes] = {}
+        """The requests by which the client subscribed, by address: a new session knows of none."""
 
     @property
     def id(self) -> str | None:
@@ -63,11 +66,20 @@ class LegacySession:
         with self._lock:
             self._initialize, self._id, self._version = initialize, session, version
             self._is_initialized = False
+            self._subscriptions.clear()
 
     def initialized(self) -> None:
         """The client's `notifications/initialized` was taken."""
         with self._lock:
             self._is_initialized = True
+
+    def subscribed(self, address: str, request: bytes | None) -> None:
+        """The gateway took the client's subscription, or its end (None)."""
+        with self._lock:
+            if request is None:
+                self._subscriptions.pop(address, None)
+            elif len(self._subscriptions) < shim_subscriptions_max or address in self._subscriptions:
+                self._subscriptions[address] = request
 
     def renew(self, forgotten: str, post: Post) -> None:
         """Begin a new session in place of the forgotten one, unless another thread has. Raises NotRenewed, and what
@@ -83,6 +95,8 @@ class LegacySession:
             self._id, self._version = reply.session, version
             if self._is_initialized:
                 post(_INITIALIZED_BODY, self._headers())
+            for request in self._subscriptions.values():
+                post(request, self._headers())
 
     def _headers(self) -> dict[str, str]:
         headers = {} if self._id is None else {SESSION_HEADER: self._id}

@@ -96,10 +96,11 @@ def token_in(path: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise NoToken(f"The token file {path} cannot be read: {error.strerror}. {_HOW}") from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise NoToken(f"The token file {path} is not a file.")
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise NoToken(f"The token file {path} is not a file.")
         if stat.S_IMODE(found.st_mode) & 0o077:
             raise NoToken(f"The token file {path} is open to other users. Close it with: chmod 600 {path}")
         if (tree := work_tree_around(path)) is not None:

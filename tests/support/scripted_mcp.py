@@ -78,7 +78,7 @@ class ScriptedMcp:
 
 class _Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
-    request_queue_size = 64
+    request_queue_size = 256
 
     def __init__(self, served: ScriptedMcp) -> None:
         self.served = served
