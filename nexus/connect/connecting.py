@@ -139,6 +139,11 @@ class Connecting:
         except BaseException:
             if made:
                 self._credential_dropped(plan.agent_id, plan.wish.credential)
+            elif changed and plan.credential is not None:
+                former = plan.credential.get("families")
+                asked: Record = {"everyFamily": True} if former is None else {"families": former}
+                named: Record = {"agent": plan.agent_id, "name": plan.wish.credential}
+                self._person.ask("agent.credential_families", {**named, **asked})
             raise
         path = None if plan.file is None else plan.file.path
         return Done(plan.agent_id, plan.agent_name, path, backup, plan.changes_file, changed, plan.token_file)
@@ -153,8 +158,11 @@ class Connecting:
         had_token = token_files.drop_token(self._home, agent_id, wish.credential)
         backup, is_ours = None, False
         if file is not None:
-            is_ours = self._is_entry_of(wish, agent_id, self._entry_in(wish.client, file))
-            backup = self._written(wish.client, file, None) if is_ours else None
+            try:
+                is_ours = self._is_entry_of(wish, agent_id, self._entry_in(wish.client, file))
+                backup = self._written(wish.client, file, None) if is_ours else None
+            except ConfigRefused as refused:
+                raise ConfigRefused(f"The credential has stopped, but an entry may still be there. {refused}") from None
         return Done(agent_id, name, path, backup, is_ours, has_credential or had_token)
 
     def connected_as(self, client: Client, project: Path | None) -> tuple[Path | None, str | None]:
