@@ -7,16 +7,18 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INPUTS := pyproject.toml requirements.lock
 
-.PHONY: run test check soak bench lock
+.PHONY: run test lint check soak bench lock
 
 run: $(VENV)/.installed  ## start NEXUS in the foreground; Ctrl-C stops everything
 	@exec $(BIN)/nexus up
 
-check: $(VENV)/.installed-dev  ## format, lint, types, imports, fast tests
+lint: $(VENV)/.installed-dev  ## format, lint, types, imports
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
+
+check: lint  ## what lint does, and the fast tests
 	@$(BIN)/python -m pytest --ignore tests/benchmarks -m "not processes and not simulation and not fuzz"
 
 test: $(VENV)/.installed-dev  ## every test, real processes too
