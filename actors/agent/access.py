@@ -177,7 +177,7 @@ _GATEWAY: Final = frozenset({PrincipalKind.GATEWAY})
 
 VERBS: Final[VerbTable[AgentState]] = VerbTable(
     {
-        # It notes the use of a credential once an hour; without that no agent could even read on a full disk.
+        # It notes the use of a credential once a minute; without that no agent could even read on a full disk.
         "authenticate": Verb(parsed(Authenticate, authenticate), _GATEWAY, writes_on_full_disk=True),
         "admit": Verb(parsed(Admit, admit_call), _GATEWAY),
         "outlooks": Verb(parsed(Outlooks, outlooks), frozenset({PrincipalKind.AGENT})),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,9 +70,3 @@ def node() -> Path:
     if why is not None:
         pytest.skip(why)
     return node_judges.FOLDER
-
-
-@pytest.fixture(scope="session")
-def has_shim() -> bool:
-    """Whether this NEXUS has the command for clients of stdio."""
-    return Nexus(Path(sys.prefix), PRODUCT).run("mcp", "--help").code == 0

@@ -32,14 +32,11 @@ CLIENTS = [
     ("client_v2.mjs", MODERN, MODERN),
 ]
 """Whose client, in which mode, and the version that it must end up with."""
-NO_SHIM = "this NEXUS has no `nexus mcp` command yet"
 
 
 @pytest.fixture(params=("http", "shim"))
-def way_of(request: pytest.FixtureRequest, judged: Judged, has_shim: bool, tmp_path: Path) -> Any:
+def way_of(request: pytest.FixtureRequest, judged: Judged, tmp_path: Path) -> Any:
     """Makes the way by which an agent of a name reaches NEXUS."""
-    if request.param == "shim" and not has_shim:
-        pytest.skip(NO_SHIM)
 
     def make(name: str) -> Way:
         token = judged.agent(f"{name} by {request.param}").token

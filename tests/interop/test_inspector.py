@@ -15,7 +15,6 @@ from tests.interop import node_judges
 from tests.interop.clients import Way
 from tests.interop.conftest import Judged
 from tests.interop.fixture_tools import FIXTURES
-from tests.interop.test_clients import NO_SHIM
 from tools.catalogue import TOOLS, ordered
 
 pytestmark = pytest.mark.processes
@@ -64,12 +63,8 @@ class Inspector:
 
 @pytest.mark.parametrize("era", ("legacy", "modern", "auto"))
 @pytest.mark.parametrize("transport", ("http", "shim"))
-def test_the_inspector_is_content(
-    transport: str, era: str, judged: Judged, node: Path, has_shim: bool, tmp_path: Path
-) -> None:
+def test_the_inspector_is_content(transport: str, era: str, judged: Judged, node: Path, tmp_path: Path) -> None:
     """common 1.9, 1.6: schemas that every kind of client can take"""
-    if transport == "shim" and not has_shim:
-        pytest.skip(NO_SHIM)
     token = judged.agent(f"Inspector {era} {transport}").token
     way = Way.http(judged.url, token) if transport == "http" else Way.shim(judged.home, token, tmp_path)
     inspect = Inspector.of(way, era, tmp_path)
