@@ -92,6 +92,9 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
         desk.journal.flush()
         if owner.is_spoiled:
             owner.forget(desk.next_incarnation())
+        if owner.actor_inbox.has_earlier:  # given back just now, and to be decided in its order
+            owner.postpone(delivery)
+            return
     known = _already_answered(delivery, desk)
     if known is not None:
         _say_again(owner, delivery, desk, known)
@@ -263,14 +266,15 @@ def _settles(owner: Owner[State]) -> Callable[[], None]:
 
 
 def _gives_back(owner: Owner[State], delivery: Delivery, desk: Desk, is_read: bool) -> Callable[[bool], None]:
-    """A read is decided again, before anything else and so from what is on disk: a full disk refuses writes only. So
-    is what the person wanted and only stood on what did not fit (bus/reserve.py)."""
+    """A read is decided again, before all that came after it and so from what is on disk: a full disk refuses writes
+    only. So is what the person wanted and only stood on what did not fit (bus/reserve.py)."""
+    number = owner.actor_inbox.in_hand
 
     def failed(is_full: bool) -> None:
         owner.is_spoiled = True
         again = is_read or (delivery.principal.kind is PrincipalKind.PERSON and not is_full)
         if delivery.is_call and again:
-            owner.take_again(delivery)  # before it counts as settled, so that the owner is never idle between
+            owner.take_again(delivery, number)  # before it counts as settled, so that the owner is never idle between
         owner.settled += 1
         if delivery.is_call and not again:
             desk.reply(reply_of(delivery.id, _STORAGE_FULL if is_full else _NOT_STORED))

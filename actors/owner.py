@@ -13,16 +13,15 @@ would deadlock the pool, so there is none: owners reach each other by messages i
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import pykka
-from pykka._envelope import Envelope  # pykka 4.5 does not export what its own inbox protocol takes
 
 from actors.decision import Answer, CancelTimer, Decision, Put, Rules, SetTimer
 from actors.delivery import Delivery
+from actors.inbox import PooledInbox
 from bus.address import Address, MalformedAddress
 from bus.codec import CorruptRow, unpack_row, unpack_versioned
 from bus.limits import load_rows_at_once_max
@@ -63,37 +62,6 @@ class _Loading(Generic[State]):
     timers: dict[str, StoredTimer] = field(default_factory=dict)
     left_open: dict[str, Address] = field(default_factory=dict)
     after: bytes | None = None
-
-
-class PooledInbox:
-    """Pykka's inbox without blocking: putting a message makes sure that a turn is due."""
-
-    __slots__ = ("_messages", "wake")
-
-    def __init__(self) -> None:
-        self._messages: deque[Envelope[Delivery]] = deque()
-        self.wake: Callable[[], None] | None = None
-
-    def put(self, envelope: Envelope[Delivery], /) -> None:
-        self._messages.append(envelope)
-        if self.wake is not None:
-            self.wake()
-
-    def put_first(self, envelope: Envelope[Delivery]) -> None:
-        """Before everything that waits. Any thread."""
-        self._messages.appendleft(envelope)
-        if self.wake is not None:
-            self.wake()
-
-    def get(self) -> Envelope[Delivery]:
-        return self._messages.popleft()
-
-    def put_back(self, delivery: Delivery) -> None:
-        """It will be the next one again."""
-        self._messages.appendleft(Envelope(delivery))
-
-    def empty(self) -> bool:
-        return not self._messages
 
 
 class Owner(pykka.Actor, Generic[State]):
@@ -150,9 +118,9 @@ class Owner(pykka.Actor, Generic[State]):
     def on_receive(self, message: Delivery) -> None:
         self._handle(self, message)
 
-    def take_again(self, delivery: Delivery) -> None:
-        """Handle it before everything that waits: it changes nothing, and what it saw was given back. Any thread."""
-        self.actor_inbox.put_first(Envelope(delivery))
+    def take_again(self, delivery: Delivery, number: int) -> None:
+        """Handle it in its place of the inbox's order: what it saw or changed was given back. Any thread."""
+        self.actor_inbox.give_back(delivery, number)
 
     @property
     def has_uncommitted(self) -> bool:
@@ -206,8 +174,9 @@ class Owner(pykka.Actor, Generic[State]):
         return True
 
     def postpone(self, delivery: Delivery) -> None:
-        """Take the message up again when other owners have had a turn. Called while it is handled."""
-        self.actor_inbox.put_back(delivery)
+        """Take the message up again when other owners have had a turn, and after what came back and was told before
+        it. Called while it is handled."""
+        self.actor_inbox.give_back(delivery, self.actor_inbox.in_hand)
         self._lets_others_run = True
 
     def _present(self, row: str, stored: bytes) -> Value:

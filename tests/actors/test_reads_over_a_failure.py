@@ -1,10 +1,12 @@
-"""A read that saw what the disk then refused is decided again from what is stored: a full disk refuses writes only."""
+"""What saw a write that the disk then refused is decided again from what is stored: reads, and the person's calls."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Sequence
+
+import pytest
 
 from actors.pool import ThreadPool
 from bus.address import Address
@@ -19,11 +21,12 @@ ONE = Address("counter", "-", "one")
 
 
 class FullStore(MemoryStore):
-    """Holds each write of ONE until told, and then refuses it, once it is full."""
+    """Once it is full: holds each write of ONE until told, and then refuses it, once or always."""
 
     def __init__(self) -> None:
         super().__init__()
         self.is_full = False
+        self.refuses_once = False
         self.has_begun = threading.Event()
         self.may_end = threading.Event()
 
@@ -31,6 +34,7 @@ class FullStore(MemoryStore):
         if self.is_full and any(key.startswith(state_prefix(ONE)) for key, _ in writes):
             self.has_begun.set()
             self.may_end.wait(10)
+            self.is_full = not self.refuses_once
             raise StoreFull
         super().commit(writes)
 
@@ -50,6 +54,34 @@ def test_a_read_behind_a_refused_write_is_answered_from_what_is_stored() -> None
         await until(lambda: host._owners[ONE].submitted - host._owners[ONE].settled == 4)
         store.may_end.set()
         assert [(await read)["total"] for read in reads] == [1, 1, 1]
+        refused = (await write).error
+        assert refused is not None
+        assert refused["code"] == "storage_full"
+        pool.close()
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize("calls", [2, 3, 40])
+def test_calls_that_are_decided_anew_keep_their_order(calls: int) -> None:
+    """ARCHITECTURE, Messages (in order per link), common 8.5: those that stood on an agent's write that did not fit,
+    and those that came after them."""
+
+    async def body() -> None:
+        store, pool = FullStore(), ThreadPool(2)
+        hosts = Hosts(stores=[store], clock=SystemClock(), executor=pool, make_journal=ThreadJournal)
+        await hosts.ok(ONE, "read")
+        owner = hosts.running[0].host._owners[ONE]
+        store.is_full = store.refuses_once = True
+        late = hosts.agents.call(ONE, "add", {}, call_id=hosts.clock.new_id(), within_ms=8_000)
+        write = asyncio.ensure_future(late)
+        await until(store.has_begun.is_set)
+        standing = [asyncio.ensure_future(hosts.ok(ONE, "add")) for _ in range(calls)]
+        await until(lambda: owner.submitted - owner.settled == calls + 1)
+        store.may_end.set()
+        behind = [asyncio.ensure_future(hosts.ok(ONE, "add")) for _ in range(calls)]
+        totals = [(await call)["total"] for call in [*standing, *behind]]
+        assert totals == [*range(1, 2 * calls + 1)]
         refused = (await write).error
         assert refused is not None
         assert refused["code"] == "storage_full"
