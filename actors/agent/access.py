@@ -104,7 +104,7 @@ def outlooks(state: AgentState, body: Outlooks, context: Context) -> Decision:
         seen = outlook(budgeted, call)
         is_held = call.capability is None or call.capability in head.capabilities
         tools.append({"name": call.tool, "status": seen.status, "reason": seen.reason, "isHeld": is_held})
-    return Decision({"autonomyMode": head.mode, "tools": tools})
+    return Decision({"autonomyMode": budgeted.mode.value, "tools": tools})
 
 
 def _decided(admitting: Admitting, verdict: Verdict, idempotency: GivenKey | None) -> tuple[Record, tuple[Effect, ...]]:
