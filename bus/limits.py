@@ -172,6 +172,8 @@ deletion_deadline_ms: Final = 120_000  # of a workspace with all that is in it
 # The stdio shim (nexus/shim) and the credentials it is lent.
 shim_subscriptions_max: Final = 32
 shim_requests_open_max: Final = 128  # of one client at once; each is a thread
+shim_outline_bytes_max: Final = 65_536  # kept of a line that is too long, to find whose answer it waits for
+shim_outline_text_bytes_max: Final = 1_024  # of one text in it
 shim_answer_bytes_max: Final = 32 * 1024 * 1024  # one message of the gateway
 shim_token_file_bytes_max: Final = 4_096
 shim_connections_kept_max: Final = 8
@@ -339,5 +341,6 @@ assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
 assert host_answer_ms_max < call_deadline_ms_default
 assert leases_per_agent_max < credentials_per_agent_max
 assert shim_stream_back_off_ms_max < lease_grace_ms
+assert shim_outline_text_bytes_max < shim_outline_bytes_max < request_body_bytes_max
 assert shim_absent_ms_max < shim_drain_ms_max < shim_retry_ms_max < shim_start_ms_max
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms
