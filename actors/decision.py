@@ -48,6 +48,8 @@ class Principal:
     """For AGENT: of the authority under which the call was admitted."""
     owner: Address | None = None
     """For OWNER: which owner sent the message."""
+    gateway: str = ""
+    """For GATEWAY: the incarnation that its link proved. What it lends counts only through itself (0012)."""
 
     def label(self) -> str:
         """How the event log and histories name who did it: an agent's id, `person`, an owner's address."""

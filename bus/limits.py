@@ -187,8 +187,10 @@ shim_back_off_ms_max: Final = 500
 shim_stream_back_off_ms_max: Final = 5_000  # of the stream that nobody waits for
 shim_drain_ms_max: Final = 2_000  # open requests may still be answered after the client's last word
 leases_per_agent_max: Final = 20
+leases_lapsed_max: Final = 64  # of one agent: hashes of tokens that admit nothing unless they are lent again
 lease_grace_ms: Final = 15_000  # after a gateway's start: whoever was lent a credential by the former one asks again
 lease_retry_ms: Final = 1_000
+lease_retry_ms_max: Final = 60_000  # of what nobody waits for: it is asked for after twice as long each time
 
 # Authority (common 5, work-plan-tool).
 surface_rate_ms: Final = 3_600_000  # work-plan-tool, creation budget: 10 an hour

@@ -161,7 +161,7 @@ class BorderProtocol(HttpToolsProtocol):
         self._passed_on()
         self._is_in_body = True
         if not self.url.startswith(b"/"):  # uvicorn passes on no more of it than the path
-            self.scope[REQUEST_TARGET_KEY] = self.url
+            self.scope[REQUEST_TARGET_KEY] = self.url  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
