@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from actors.agent.approval import Approval
 from actors.agent.budget import Budget
-from actors.agent.keys import UsedKey, digest_in
+from actors.agent.keys import UsedKey, UsedKeys, digest_in
 from actors.agent.plan_book import PlanBook
 from actors.agent.stored_book import StoredBook
 from actors.decision import Delete, Effect, Notify, Put, RowEffect, TellHosts
@@ -149,8 +149,7 @@ class AgentState:
     lapsed: dict[str, LapsedLease] = field(default_factory=dict)
     waiting: int = 0
     claims: dict[str, Claim] = field(default_factory=dict)
-    keys: dict[str, UsedKey] = field(default_factory=dict)
-    """Used idempotency keys by digest, oldest first: their rows are named by time."""
+    keys: UsedKeys = field(default_factory=UsedKeys)
     withheld: dict[str, str] = field(default_factory=dict)
     """Tool -> who took it away: `agent` (itself) or `person`."""
     budget: Budget = field(default_factory=Budget)
@@ -205,9 +204,9 @@ def apply(state: AgentState, effect: RowEffect) -> None:
         case ("stored", _, _), _:
             state.stored.apply(effect)
         case ("key", _, name), Put(_, value):
-            state.keys[digest_in(name)] = UsedKey.model_validate(value)
+            state.keys.put(digest_in(name), UsedKey.model_validate(value))
         case ("key", _, name), _:
-            state.keys.pop(digest_in(name), None)
+            state.keys.drop(digest_in(name))
         case _:
             _apply_authority(state, effect)
 

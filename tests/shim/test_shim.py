@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from actors.agent.keys import GivenKey, UsedKey, UsedKeys, kept
+from actors.decision import Put
 from bus.limits import request_body_bytes_max, shim_requests_open_max
-from nexus.shim.messages import LISTEN
+from nexus.shim.messages import IDEMPOTENCY_KEY, LISTEN
 from nexus.shim.token import TokenFromFile
 from tests.support.mcp_http import META
 from tests.support.scripted_mcp import (
@@ -333,6 +335,21 @@ def test_a_line_that_is_no_message_is_refused_without_asking_anyone(line: bytes,
         assert client.next()["error"]["code"] == code
         assert client.ask("ping", id=2)["id"] == 2
         assert [seen.method for seen in server.seen if seen.method] == ["ping"]
+
+
+def test_the_key_that_it_makes_is_counted_as_its_own_by_the_agents_owner() -> None:
+    """common 8.2: a busy shim must not cost a client its keys (actors/agent/keys.py)."""
+    with scripted_mcp(echo) as server, shim_on(server.path) as client:
+        client.ask("tools/call", {"name": "t"}, 1)
+        client.ask("tools/call", {"name": "t", "_meta": {IDEMPOTENCY_KEY: "mine"}}, 2)
+        used = UsedKeys()
+        for number, seen in enumerate(server.seen):
+            key = seen.body["params"]["_meta"][IDEMPOTENCY_KEY]
+            given = GivenKey(key=key, arguments=bytes(32), callId=str(number))
+            [put] = kept(used, str(number), given, 0)
+            assert isinstance(put, Put)
+            used.put(str(number), UsedKey.model_validate(put.value))
+        assert (list(used.shims), list(used.clients)) == (["0"], ["1"])
 
 
 LONG = "x" * (request_body_bytes_max + 10)
