@@ -341,7 +341,8 @@ def test_the_key_that_it_makes_is_counted_as_its_own_by_the_agents_owner() -> No
     """common 8.2: a busy shim must not cost a client its keys (actors/agent/keys.py)."""
     with scripted_mcp(echo) as server, shim_on(server.path) as client:
         client.ask("tools/call", {"name": "t"}, 1)
-        client.ask("tools/call", {"name": "t", "_meta": {IDEMPOTENCY_KEY: "mine"}}, 2)
+        client.send({"id": 2, "method": "tools/call", "params": {"name": "t", "_meta": {IDEMPOTENCY_KEY: "mine"}}})
+        assert client.next()["id"] == 2
         used = UsedKeys()
         for number, seen in enumerate(server.seen):
             key = seen.body["params"]["_meta"][IDEMPOTENCY_KEY]
