@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from itertools import count
@@ -13,7 +12,7 @@ import pytest
 
 from actors.agent.keys import GivenKey, UsedKey, UsedKeys, kept
 from actors.decision import Put
-from bus.limits import request_body_bytes_max, shim_requests_open_max
+from bus.limits import shim_requests_open_max
 from nexus.shim.messages import IDEMPOTENCY_KEY, LISTEN
 from nexus.shim.token import TokenFromFile
 from tests.support.mcp_http import META
@@ -351,44 +350,6 @@ def test_the_key_that_it_makes_is_counted_as_its_own_by_the_agents_owner() -> No
             assert isinstance(put, Put)
             used.put(str(number), UsedKey.model_validate(put.value))
         assert (list(used.shims), list(used.clients)) == (["0"], ["1"])
-
-
-LONG = "x" * (request_body_bytes_max + 10)
-
-
-@pytest.mark.parametrize(
-    ("message", "told"),
-    [
-        ({"id": 7, "method": "tools/call", "params": {"name": "t", "arguments": {"text": LONG}}}, 7),
-        ({"method": "tools/call", "params": {"id": 1, "text": LONG}, "id": "after"}, "after"),
-        ({"id": 1, "method": LONG}, 1),
-        ({"method": "notifications/x", "params": {"id": 1, "text": LONG}}, None),
-        ({"id": 1, "result": {"text": LONG}}, None),
-    ],
-)
-def test_a_line_longer_than_any_message_is_refused_under_its_id_and_the_next_is_served(
-    message: dict[str, Any], told: object
-) -> None:
-    """common 2.5: the bound of a body is the shim's, whichever member comes first."""
-    with scripted_mcp(echo) as server, shim_on(server.path) as client:
-        long = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        threading.Thread(target=client.send_line, args=(long,), daemon=True).start()
-        refused = client.next()
-        assert refused["id"] == told and refused["error"]["code"] == -32600
-        error = refused["error"]["data"]["error"]
-        assert (error["code"], error["retryable"], error["limit"]) == ("too_large", False, request_body_bytes_max)
-        assert client.ask("ping", id=2)["result"] == {"method": "ping"}
-        assert [seen.method for seen in server.seen] == ["ping"]
-
-
-def test_a_line_as_long_as_a_message_may_be_is_sent() -> None:
-    """common 2.5"""
-    with scripted_mcp(echo) as server, shim_on(server.path) as client:
-        head, tail = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"', b'"}}'
-        line = head + b"x" * (request_body_bytes_max - len(head) - len(tail)) + tail
-        threading.Thread(target=client.send_line, args=(b"  " + line + b" ",), daemon=True).start()
-        assert client.next()["result"] == {"method": "ping"}
-        assert [seen.raw for seen in server.seen] == [line]
 
 
 def test_too_many_open_requests_and_an_id_in_use_are_refused() -> None:
