@@ -199,8 +199,8 @@ def _party(thread: Record, side: str) -> str:
 class MailboxReads:
     """Reads of many mailboxes for one request, a bounded number at once.
 
-    A mailbox that cannot be read now is named in `unread`; one that is gone meanwhile is none. After one whose shard did
-    not answer in time the others of that shard are not waited for.
+    A mailbox that cannot be read now is named in `unread`; one that is gone meanwhile is none. After one whose shard
+    did not answer in time the others of that shard are not waited for.
     """
 
     owners: Owners
