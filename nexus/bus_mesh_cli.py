@@ -13,7 +13,7 @@ from nexus.agent_place_cli import AgentArgument, change, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
 from nexus.mesh_needs import needs_lines
 from nexus.output import fail, json_text, print_json, print_line, print_lines, shown, table, time_text
-from nexus.thread_cli import ThreadArgument, agent_text, lease_text
+from nexus.thread_cli import ThreadArgument, agent_text, lease_text, state_text
 
 _IDLE_COLUMNS = ("mailbox", "agent", "thread", "delivery", "runtime", "attempt", "idle", "lease until")
 
@@ -123,7 +123,7 @@ def operator_lines(answer: Record) -> list[str]:
         lines.append(f"its mailbox does not answer: {shown(now.get('unread'))}")
     elif isinstance(now, dict):
         lines += [
-            f"state: {shown(now.get('state'))}",
+            f"state: {state_text(now)}",
             f"from {agent_text(now.get('from'))} to {agent_text(now.get('to'))}",
             f"attempts: {shown(now.get('attempt'))}",
             f"lease: {lease_text(now.get('lease'))}",

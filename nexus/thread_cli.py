@@ -142,8 +142,7 @@ def thread_lines(thread: Record) -> list[str]:
 def _known(thread: Record) -> Iterator[tuple[str, str]]:
     """Label and text of each line of what NEXUS knows."""
     yield "thread", shown(thread.get("threadId"))
-    outcome = thread.get("outcome")
-    yield "state", shown(thread.get("state")) + (f", outcome {shown(outcome)}" if outcome else "")
+    yield "state", state_text(thread)
     if thread.get("reason") is not None:
         yield "reason", _written(thread.get("reason"))
     yield "from", agent_text(thread.get("from"))
@@ -159,6 +158,13 @@ def _known(thread: Record) -> Iterator[tuple[str, str]]:
     for label, name in (("parent thread", "parentThreadId"), ("requeued from", "requeuedFrom")):
         if thread.get(name) is not None:
             yield label, shown(thread.get(name))
+
+
+def state_text(thread: Record) -> str:
+    """Its state, and beside it by what it ended and an outcome that says more."""
+    outcome, cause = thread.get("outcome"), thread.get("cause")
+    more = [shown(one) for one in (None if outcome == thread.get("state") else outcome, cause) if one is not None]
+    return shown(thread.get("state")) + (f" ({', '.join(more)})" if more else "")
 
 
 def agent_text(agent: Value) -> str:

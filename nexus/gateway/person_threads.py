@@ -106,12 +106,11 @@ async def thread_show(owners: Owners, asked: ThreadShow) -> Record:
     places = await places_of(owners, asked.threadId)
     if not places:
         raise VerbRefused.by(NO_THREAD)
-    told = [(role, await told_of_thread(owners, to, "thread_get", asked.threadId)) for role, to in places]
+    # The recipient's word counts; the originator's mirror adds what only it keeps, such as the result.
     known: Record = {}
-    for role, of_role in sorted(told, key=lambda each: each[0] == "recipient"):
-        known |= {name: value for name, value in of_role.items() if value is not None or name not in known}
-        known["state"] = of_role.get("state")
-        assert role in ROWS_OF_THREAD
+    for _, to in sorted(places, key=lambda place: place[0] == "recipient"):
+        told = await told_of_thread(owners, to, "thread_get", asked.threadId)
+        known |= {name: value for name, value in told.items() if value is not None or name not in known}
     known["workspace"] = directory.workspace_name(text(known, "workspaceId"))
     if asked.history:
         known["history"] = cast("list[Value]", await history_of(owners, asked.threadId))
