@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -15,7 +15,10 @@ from nexus.mesh_needs import needs_lines
 from nexus.output import fail, json_text, print_json, print_line, print_lines, shown, table, time_text
 from nexus.thread_cli import ThreadArgument, agent_text, lease_text, state_text
 
-_IDLE_COLUMNS = ("mailbox", "agent", "thread", "delivery", "runtime", "attempt", "idle", "lease until")
+_IDLE_COLUMNS: Final = (
+    *("mailbox", "agent", "thread", "state"),
+    *("delivery", "runtime", "attempt", "idle", "lease until"),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -37,12 +40,13 @@ def thread(thread: ThreadArgument, home: HomeOption = None, as_json: JsonOption 
 
 
 def redeliver(thread: ThreadArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Take the lease of a thread and offer its task again, in its old place. The attempt counts as used."""
+    """Take the lease of a thread from the runtime that has it and offer its task again, in its old place. No attempt is
+    used up."""
     answer = ask(home, "bus.redeliver", {"threadId": thread}, "Taking the lease")
     if as_json:
         print_json(answer)
-    elif answer.get("state") == "failed":
-        print_line(f"That was the last attempt: thread {shown(answer.get('threadId'))} has failed, delivery_exhausted.")
+    elif answer.get("wasLeased") is not True:
+        print_line(f"No runtime has thread {shown(answer.get('threadId'))} leased: it is {shown(answer.get('state'))}.")
     else:
         print_line(f"Thread {shown(answer.get('threadId'))} is offered again.")
 
@@ -76,12 +80,13 @@ def purge(
     answer = ask(home, "bus.purge", asked, "Emptying the mailbox" if yes else "Counting what waits")
     if not yes:
         would = f"{_threads(answer.get('wouldCancel'))} that wait for agent {who(answer)} would end cancelled"
-        sentence = f"Nothing was done: {would}. Add --yes to do it."
+        sentence = f"Nothing was done: {would}.{_going_on(answer)} Add --yes to do it."
         raise fail(sentence, exit_codes.REFUSED, {"message": sentence, **answer})
     if as_json:
         print_json(answer)
     else:
-        print_line(f"{_threads(answer.get('cancelled'))} that waited for agent {who(answer)} ended cancelled.")
+        done = f"{_threads(answer.get('cancelled'))} that waited for agent {who(answer)} ended cancelled."
+        print_line(done + _going_on(answer))
 
 
 def print_idle(home: Path | None, idle_ms: int, count: int, as_json: bool) -> None:
@@ -90,19 +95,22 @@ def print_idle(home: Path | None, idle_ms: int, count: int, as_json: bool) -> No
     if as_json:
         print_json(answer)
         return
-    listed = records(answer, "deliveries")
-    rows: list[tuple[Value, ...]] = [
-        (
-            *(one.get(name) for name in ("mailbox", "agent", "threadId", "deliveryId", "runtimeId", "attempt")),
-            f"{shown(one.get('idleMs'))} ms",
-            time_text(one.get("leaseUntil")),
-        )
-        for one in listed
-    ]
+    rows = [_idle_row(one) for one in records(answer, "deliveries")]
     print_lines(table(_IDLE_COLUMNS, rows) if rows else [f"No leased delivery has been idle for {idle_ms} ms."])
     if answer.get("truncated") is True:
         print_line("There are more; see them with --count.", to_stderr=True)
     print_lines_of_unread(answer)
+
+
+def _idle_row(one: Record) -> tuple[Value, ...]:
+    held = one.get("lease")
+    lease = held if isinstance(held, dict) else {}
+    return (
+        *(one.get("mailbox"), agent_text(one.get("to")), one.get("threadId"), one.get("state")),
+        *(lease.get(name) for name in ("deliveryId", "runtimeId", "attempt")),
+        f"{shown(lease.get('idleMs'))} ms",
+        time_text(lease.get("until")),
+    )
 
 
 def print_lines_of_unread(answer: Record) -> None:
@@ -139,6 +147,11 @@ def operator_lines(answer: Record) -> list[str]:
             f"  {head}  by {shown(event.get('by'))}  call {shown(event.get('callId'))}  {json_text(event.get('data'))}"
         )
     return lines
+
+
+def _going_on(answer: Record) -> str:
+    leased = answer.get("leased")
+    return f" Not touched: {_threads(leased)} that a runtime has leased." if leased else ""
 
 
 def _threads(count: Value) -> str:

@@ -41,7 +41,7 @@ def _exhausted(one: Record) -> str:
 
 def _waiting_long(one: Record) -> str:
     return (
-        f"{_who(one)} {_tasks(one.get('waiting'))}, the oldest since {time_text(one.get('oldestWaitingAt'))}; "
+        f"{_who(one)} {_tasks(one.get('waiting'))}, the oldest since {time_text(one.get('oldestQueuedAt'))}; "
         f"see them with: nexus thread list --state open --agent {shown(one.get('agentId'))}"
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 
@@ -34,6 +34,12 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
+_LABELS: Final = {
+    "expectedOutput": "expected",
+    "parentThreadId": "parent thread",
+    "requeuedFrom": "requeued from",
+    "requeuedAs": "requeued as",
+}
 _OPEN: Final = (State.QUEUED, State.DELIVERED, State.WORKING)
 _MEANT: Final = {State.OPEN: _OPEN, State.ENDED: tuple(one for one in State if one not in (*_OPEN, "open", "ended"))}
 
@@ -144,7 +150,7 @@ def _known(thread: Record) -> Iterator[tuple[str, str]]:
     yield "thread", shown(thread.get("threadId"))
     yield "state", state_text(thread)
     if thread.get("reason") is not None:
-        yield "reason", _written(thread.get("reason"))
+        yield "reason", shown(thread.get("reason"))
     yield "from", agent_text(thread.get("from"))
     yield "to", agent_text(thread.get("to"))
     yield "workspace", shown(thread.get("workspace") or thread.get("workspaceId"))
@@ -155,9 +161,11 @@ def _known(thread: Record) -> Iterator[tuple[str, str]]:
     chain = records(thread, "chain")
     yield "chain", " > ".join(agent_text(one) for one in chain) or "-"
     yield "chain depth", shown(thread.get("chainDepth"))
-    for label, name in (("parent thread", "parentThreadId"), ("requeued from", "requeuedFrom")):
+    for name in ("parentThreadId", "requeuedFrom", "requeuedAs"):
         if thread.get(name) is not None:
-            yield label, shown(thread.get(name))
+            yield _LABELS[name], shown(thread.get(name))
+    if thread.get("canRequeue") is True:
+        yield "to send again", f"nexus thread requeue {shown(thread.get('threadId'))}"
 
 
 def state_text(thread: Record) -> str:
@@ -178,33 +186,33 @@ def lease_text(lease: Value) -> str:
     """By which runtime a thread is held, and how long; that it is not, otherwise."""
     if not isinstance(lease, dict):
         return "none"
-    until = time_text(lease.get("leaseUntil"))
-    return f"until {until}, runtime {shown(lease.get('runtimeId'))}, delivery {shown(lease.get('deliveryId'))}"
+    over = "" if lease.get("isLive") is not False else ", which is over"
+    silent = f"silent for {shown(lease.get('idleMs'))} ms"
+    return (
+        f"until {time_text(lease.get('until'))}{over}, {silent}, runtime {shown(lease.get('runtimeId'))}, "
+        f"delivery {shown(lease.get('deliveryId'))}"
+    )
 
 
 def _task_lines(thread: Record) -> Iterator[str]:
-    yield ""
     task = thread.get("task")
-    title = shown(thread.get("title"))
+    yield ""
     if not isinstance(task, dict):
-        yield f"task: {title} (no more of it is kept)"
+        yield f"task: {shown(thread.get('title'))} (no more of it is kept)"
         return
-    yield f"task: {title} (priority {shown(task.get('priority') or thread.get('priority'))})"
+    yield f"task: {shown(thread.get('title'))} (priority {shown(thread.get('priority'))})"
     refs = task.get("contextRefs")
     if isinstance(refs, list) and refs:
         yield f"  context: {shown(refs)}"
-    for label, name in (("instructions", "instructions"), ("expected", "expectedOutput"), ("inputs", "inputs")):
-        yield from _fenced_lines(label, task.get(name))
+    yield from _written_by(thread.get("from"), task, ("instructions", "expectedOutput", "inputs"))
 
 
 def _result_lines(thread: Record) -> Iterator[str]:
     result = thread.get("result")
-    if not isinstance(result, dict):
-        return
-    yield ""
-    yield "result:"
-    for label, name in (("body", "body"), ("artifacts", "artifacts"), ("usage", "usage")):
-        yield from _fenced_lines(label, result.get(name))
+    if isinstance(result, dict):
+        yield ""
+        yield "result:"
+        yield from _written_by(thread.get("to"), result, ("body", "artifacts", "usage"))
 
 
 def _history_lines(thread: Record) -> Iterator[str]:
@@ -217,23 +225,15 @@ def _history_lines(thread: Record) -> Iterator[str]:
         yield f"  {head}  {json_text(event.get('data'))}"
 
 
-def _fenced_lines(label: str, fence: Value) -> Iterator[str]:
-    """Fenced text line by line behind a bar, so that no line of it can pass for one of ours."""
-    if fence is None:
-        return
-    source = fence.get("source") if isinstance(fence, dict) else None
-    yield f"  {label}" + (f" (written by {shown(source)}, not checked):" if source else ":")
-    for line in _written(fence, "\n").split("\n"):
-        yield f"    | {line}"
-
-
-def _written(fence: Value, line_break: str = "\\n") -> str:
-    """What a fence holds with escapes shown; its line breaks as `line_break`."""
-    if isinstance(fence, dict) and isinstance(fence.get("text"), str):
-        return line_break.join(escape(line) for line in str(fence["text"]).split("\n"))
-    if isinstance(fence, dict) and "data" in fence:
-        return json_text(fence["data"])
-    return shown(fence)
+def _written_by(agent: Value, record: Record, names: Sequence[str]) -> Iterator[str]:
+    """What an agent wrote, each line of it behind a bar, so that none can pass for one of ours."""
+    for name in names:
+        value = record.get(name)
+        if value is None or value == []:
+            continue
+        yield f"  {_LABELS.get(name, name)} (written by {agent_text(agent)}, not checked):"
+        for line in value.split("\n") if isinstance(value, str) else [json_text(value)]:
+            yield f"    | {escape(line)}"
 
 
 def _labelled(known: Iterator[tuple[str, str]]) -> list[str]:

@@ -35,6 +35,10 @@ from nexus.gateway.person_threads import (
     told_of_thread,
 )
 from tools.base import Model
+from tools.times import milliseconds_of
+
+_COUNTS_ALONE: Final[Record] = {"limit": 1}
+"""Of a peek: one task at least comes along."""
 
 
 class Idle(Model):
@@ -65,7 +69,7 @@ async def thread(owners: Owners, asked: ThreadNamed) -> Record:
 
 
 async def redeliver(owners: Owners, asked: ThreadNamed) -> Record:
-    """The lease is taken, which uses up its attempt, and the task is offered again in its old place."""
+    """The lease is taken, and the task is offered again in its old place; no attempt is used up."""
     to = await recipient_of(owners, asked.threadId)
     return await told_of_thread(owners, to, "mail_redeliver", asked.threadId, reads=False)
 
@@ -76,14 +80,14 @@ async def purge(owners: Owners, asked: Purge) -> Record:
     to = address.mailbox(meant.id)
     named: Record = {"agentId": meant.id, "name": meant.name, "mailbox": str(to)}
     if not asked.confirmed:
-        counts = await owners.read(to, "mail_counts", {})
-        return {**named, "wouldCancel": counts.get("waiting")}
+        counts = await owners.read(to, "mailbox_peek", _COUNTS_ALONE)
+        return {**named, "wouldCancel": counts.get("leasable"), "leased": counts.get("leased")}
     cancelled = 0
     while True:
         step = await owners.ask(to, "mail_purge", {})
         cancelled += number(step.get("cancelled"))
-        if step.get("more") is not True:
-            return {**named, "cancelled": cancelled}
+        if not number(step.get("remaining")):
+            return {**named, "cancelled": cancelled, "leased": step.get("leased")}
 
 
 async def idle(owners: Owners, asked: Idle) -> Record:
@@ -95,10 +99,8 @@ async def idle(owners: Owners, asked: Idle) -> Record:
     found: list[Value] = []
     truncated = False
     for to, answer in answers:
-        truncated = truncated or answer.get("more") is True
-        found += [
-            {"mailbox": str(to), "agent": directory.agent_name(to.id), **one} for one in records(answer, "deliveries")
-        ]
+        truncated = truncated or answer.get("truncated") is True
+        found += [{"mailbox": str(to), **one} for one in records(answer, "pending")]
     return {
         "time": owners.clock.now_ms(),
         "deliveries": found[: asked.count],
@@ -113,20 +115,20 @@ async def needs(owners: Owners, _: Nothing) -> Record:
     directory = await owners.directory()
     places = [address.mailbox(text(one, "agentId")) for one in directory.agents[:mesh_needs_mailboxes_max]]
     reads = MailboxReads(owners)
-    answers = await reads.read_each(places, "mail_counts", {})
+    answers = await reads.read_each(places, "mailbox_peek", _COUNTS_ALONE)
     now_ms = owners.clock.now_ms()
     paused: list[Value] = []
     exhausted: list[Value] = []
     waiting_long: list[Value] = []
     for to, counts in answers:
         named: Record = {"agentId": to.id, "name": directory.agent_name(to.id), "mailbox": str(to)}
-        oldest = counts.get("oldestWaitingAt")
-        if counts.get("paused") is True:
-            paused.append({**named, "waiting": counts.get("waiting")})
-        if number(counts.get("exhausted")):
-            exhausted.append({**named, "threads": counts.get("exhausted")})
-        if isinstance(oldest, int) and now_ms - oldest >= waiting_long_ms:
-            waiting_long.append({**named, "waiting": counts.get("waiting"), "oldestWaitingAt": oldest})
+        waiting, oldest = counts.get("queued"), text(counts, "oldestQueuedAt")
+        if counts.get("isPaused") is True:
+            paused.append({**named, "waiting": waiting})
+        if number(counts.get("deadLetters")):
+            exhausted.append({**named, "threads": counts.get("deadLetters")})
+        if oldest and now_ms - milliseconds_of(oldest) >= waiting_long_ms:
+            waiting_long.append({**named, "waiting": waiting, "oldestQueuedAt": oldest})
     return {
         "time": now_ms,
         "paused": paused,
@@ -166,8 +168,9 @@ async def _now(owners: Owners, to: Address, thread_id: str) -> Record:
         known = await owners.read(to, "thread_get", {"threadId": thread_id})
     except VerbRefused as refused:
         return {"unread": text(refused.error, "code")}
+    received = known.get("received")
     # The task is among the rows.
-    return {name: value for name, value in known.items() if name != "task"}
+    return {name: value for name, value in received.items() if name != "task"} if isinstance(received, dict) else {}
 
 
 VERBS: Final[Mapping[str, Run]] = {

@@ -43,6 +43,9 @@ ROWS_OF_THREAD: Final[Mapping[Role, tuple[str, ...]]] = {
 }
 """Rows `<name>/<thread>` of a mailbox (actors/mailbox/state.py), by what it is to the thread."""
 
+_SIDE: Final[Mapping[Role, str]] = {"recipient": "received", "originator": "sent"}
+"""The field of `thread_get`'s answer."""
+
 NO_THREAD: Final = Refusal(
     Code.NOT_FOUND,
     "No thread has that id, or it ended long ago and is no longer kept. `nexus thread list` shows those that are; "
@@ -106,11 +109,14 @@ async def thread_show(owners: Owners, asked: ThreadShow) -> Record:
     places = await places_of(owners, asked.threadId)
     if not places:
         raise VerbRefused.by(NO_THREAD)
+    known: Record = {"threadId": asked.threadId}
     # The recipient's word counts; the originator's mirror adds what only it keeps, such as the result.
-    known: Record = {}
-    for _, to in sorted(places, key=lambda place: place[0] == "recipient"):
-        told = await told_of_thread(owners, to, "thread_get", asked.threadId)
-        known |= {name: value for name, value in told.items() if value is not None or name not in known}
+    for role, to in sorted(places, key=lambda place: place[0] == "recipient"):
+        told = (await told_of_thread(owners, to, "thread_get", asked.threadId)).get(_SIDE[role])
+        if isinstance(told, dict):
+            known |= {name: value for name, value in told.items() if value is not None or name not in known}
+        if role == "originator":
+            known["from"] = {"agentId": to.id, "name": directory.agent_name(to.id)}
     known["workspace"] = directory.workspace_name(text(known, "workspaceId"))
     if asked.history:
         known["history"] = cast("list[Value]", await history_of(owners, asked.threadId))
@@ -274,7 +280,7 @@ class _Merged:
         while True:
             before: Record = {} if source.following is None else {"before": source.following}
             page = await self.reads.read(source.mailbox, "threads_page", {**self.body, "limit": size, **before})
-            source.following = None if page is None else page.get("next")
+            source.following = None if page is None else page.get("nextBefore")
             source.buffered = [] if page is None else records(page, "threads")[::-1]
             self.looked_at += len(source.buffered)
             if source.buffered or source.following is None:

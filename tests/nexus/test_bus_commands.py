@@ -165,7 +165,7 @@ def test_a_host_that_does_not_hold_makes_the_backup_try_again_and_then_be_refuse
 
 SCRIPT: Script = {
     **LISTS,
-    ("mailbox", "mail_counts"): {"paused": False, "waiting": 0},
+    ("mailbox", "mailbox_peek"): {"isPaused": False, "queued": 0},
     ("host", "check_store"): {"problems": [{"shard": 0, "row": HOSTILE, "problem": HOSTILE}], "rows": 3},
     ("host", "check_owners"): {"problems": [], "owners": 1},
     ("host", "pending"): {

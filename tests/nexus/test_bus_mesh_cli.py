@@ -18,21 +18,30 @@ from tests.nexus.test_thread_cli import THREAD
 from tests.support.person_port import ask, running_port
 from tests.support.scripted_caller import Script, Sent
 from tools.errors import Code, Refusal, unavailable
+from tools.times import rfc3339
 
 EVENT: Record = {"shard": 0, "sequence": 1, "at": 5, "owner": "mailbox/-/b1", "by": "agent a1", "call": "k"}
-DELIVERY: Record = {
-    "threadId": "t1",
+LEASE: Record = {
     "deliveryId": "t1.d1",
     "runtimeId": "r1",
     "attempt": 2,
     "idleMs": 45_000,
-    "leaseUntil": "2027-01-15T08:02:00.000Z",
+    "until": "2027-01-15T08:02:00.000Z",
+    "isLive": True,
 }
+PENDING: Record = {**THREAD, "lease": LEASE}
+
+
+def counts(paused: bool = False, queued: int = 0, given_up: int = 0, oldest_ms: int | None = None) -> Record:
+    """What a mailbox says of itself."""
+    oldest = None if oldest_ms is None else rfc3339(oldest_ms)
+    numbers: Record = {"queued": queued, "leasable": queued - 1, "leased": 1, "deadLetters": given_up}
+    return {"deliveries": [], "isPaused": paused, "oldestQueuedAt": oldest, **numbers}
 
 
 def rows(sent: Sent) -> Record:
     """A mailbox whose first rows behind `after` are asked for, as a host answers them."""
-    kept = {
+    kept: dict[str, dict[str, Record]] = {
         "mailbox/-/a1": {"result/t1": {"body": "done"}, "sent/t0": {}, "sent/t1": {"state": "working"}},
         "mailbox/-/b1": {"lease/t1": {"attempt": 2}, "received/t1": {"state": "working"}, "task/t1": {"title": "x"}},
     }
@@ -58,12 +67,12 @@ SCRIPT: Script = {
     ("host", "trace_thread"): {
         "records": [{**EVENT, "events": [["thread.queued", {"threadId": "t1", "from": "a1", "to": "b1"}]]}]
     },
-    ("mailbox/-/b1", "thread_get"): THREAD,
-    ("mailbox/-/b1", "mail_redeliver"): {"threadId": "t1", "state": "delivered"},
-    ("mailbox", "mail_counts"): {"paused": False, "waiting": 0, "exhausted": 0, "oldestWaitingAt": None},
-    ("mailbox/-/b1", "mail_counts"): {"paused": True, "waiting": 300, "exhausted": 0, "oldestWaitingAt": None},
-    ("mailbox", "mail_pending"): {"deliveries": []},
-    ("mailbox/-/b1", "mail_pending"): {"deliveries": [DELIVERY]},
+    ("mailbox/-/b1", "thread_get"): {"received": THREAD, "sent": None},
+    ("mailbox/-/b1", "mail_redeliver"): {"threadId": "t1", "state": "delivered", "wasLeased": True},
+    ("mailbox", "mailbox_peek"): counts(),
+    ("mailbox/-/b1", "mailbox_peek"): counts(paused=True, queued=301),
+    ("mailbox", "mail_pending"): {"pending": []},
+    ("mailbox/-/b1", "mail_pending"): {"pending": [PENDING]},
     ("agent/-/b1", "agent_pause"): {},
 }
 
@@ -77,7 +86,7 @@ def test_a_thread_is_shown_with_owner_shard_lease_rows_and_events(monkeypatch: p
             "state: working",
             "from Ada (a1) to Bo (b1)",
             "attempts: 2",
-            "lease: until 2027-01-15T08:02:00.000Z, runtime r1, delivery t1.d1",
+            "lease: until 2027-01-15T08:02:00.000Z, silent for 45000 ms, runtime r1, delivery t1.d1",
             'mailbox/-/b1 received/t1 {"state": "working"}',
             'mailbox/-/b1 lease/t1 {"attempt": 2}',
             'mailbox/-/a1 result/t1 {"body": "done"}',
@@ -113,14 +122,14 @@ def test_a_thread_is_shown_from_store_and_log_when_its_mailbox_does_not_answer_o
         assert run.bus("thread", "t1").exit_code == exit_codes.REFUSED
 
 
-def test_a_lease_is_taken_and_a_last_attempt_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_is_taken_and_where_there_is_none_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """mesh 4.4"""
     with commands(monkeypatch, SCRIPT) as (run, port):
         assert run.bus("redeliver", "t1").stdout == "Thread t1 is offered again.\n"
         assert port.caller.bodies("mail_redeliver") == [{"threadId": "t1"}]
-        port.caller.on("mail_redeliver", {"threadId": "t1", "state": "failed"}, "mailbox/-/b1")
-        assert "delivery_exhausted" in run.bus("redeliver", "t1").stdout
-        port.caller.on("mail_redeliver", Refusal(Code.WRONG_STATE, "Nobody has it."), "mailbox/-/b1")
+        port.caller.on("mail_redeliver", {"threadId": "t1", "state": "queued", "wasLeased": False}, "mailbox/-/b1")
+        assert run.bus("redeliver", "t1").stdout == "No runtime has thread t1 leased: it is queued.\n"
+        port.caller.on("mail_redeliver", Refusal(Code.THREAD_CLOSED, "It has ended."), "mailbox/-/b1")
         assert run.bus("redeliver", "t1").exit_code == exit_codes.REFUSED
 
 
@@ -140,7 +149,7 @@ def test_a_purge_without_yes_changes_nothing_says_what_it_would_do_and_ends_as_r
 
     def purged(sent: Sent) -> Record:
         count = next(steps)
-        return {"cancelled": count, "more": count == 128}
+        return {"cancelled": count, "remaining": 0 if count < 128 else 7, "leased": 1}
 
     with commands(monkeypatch, {**SCRIPT, ("mailbox/-/b1", "mail_purge"): purged}) as (run, port):
         kept = run.bus("purge", "Bo")
@@ -150,7 +159,9 @@ def test_a_purge_without_yes_changes_nothing_says_what_it_would_do_and_ends_as_r
         assert told["error"]["wouldCancel"] == 300
         assert port.caller.sent_of("mail_purge") == []
         done = run.bus("purge", "Bo", "--yes")
-        assert (done.exit_code, done.stdout) == (0, "300 threads that waited for agent Bo (b1) ended cancelled.\n")
+        assert done.exit_code == exit_codes.OK
+        ended = "300 threads that waited for agent Bo (b1) ended cancelled."
+        assert done.stdout == f"{ended} Not touched: 1 thread that a runtime has leased.\n"
         assert len(port.caller.sent_of("mail_purge")) == 3
 
 
@@ -159,12 +170,13 @@ def test_leased_deliveries_that_are_idle_are_listed_by_mailbox(monkeypatch: pyte
     with commands(monkeypatch, SCRIPT) as (run, port):
         text = run.bus("pending", "--idle", "30000").stdout
         assert text.splitlines()[1].split() == [
-            *("mailbox/-/b1", "Bo", "t1", "t1.d1", "r1", "2", "45000", "ms", "2027-01-15T08:02:00.000Z")
+            *("mailbox/-/b1", "Bo", "(b1)", "t1", "working", "t1.d1", "r1", "2", "45000", "ms"),
+            "2027-01-15T08:02:00.000Z",
         ]
         assert {"idleMs": 30_000, "limit": 20} in port.caller.bodies("mail_pending")
         told: Any = json.loads(run.bus("pending", "--idle", "30000", "--json").stdout)
         assert [(one["mailbox"], one["threadId"]) for one in told["deliveries"]] == [("mailbox/-/b1", "t1")]
-        port.caller.on("mail_pending", {"deliveries": []}, "mailbox/-/b1")
+        port.caller.on("mail_pending", {"pending": []}, "mailbox/-/b1")
         port.caller.on("mail_pending", Refusal(Code.STORAGE_FULL, "x"), "mailbox/-/a1")
         quiet = run.bus("pending", "--idle", "30000")
         assert quiet.stdout == "No leased delivery has been idle for 30000 ms.\n"
@@ -174,14 +186,14 @@ def test_leased_deliveries_that_are_idle_are_listed_by_mailbox(monkeypatch: pyte
 
 def test_idle_deliveries_beyond_what_is_asked_for_are_said_to_be_there() -> None:
     """common 7.3"""
-    script: Script = {**SCRIPT, ("mailbox", "mail_pending"): {"deliveries": [DELIVERY], "more": True}}
+    script: Script = {**SCRIPT, ("mailbox", "mail_pending"): {"pending": [PENDING], "truncated": True}}
     with running_port(script) as port:
         ok = ask(port, "bus.pending_idle", {"idleMs": 0, "count": 1})["ok"]
         assert (len(ok["deliveries"]), ok["truncated"]) == (1, True)
 
 
 def test_ls_and_top_mention_what_of_the_mesh_needs_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
-    paused = "Agent Bo (b1) is paused and has 300 tasks waiting"
+    paused = "Agent Bo (b1) is paused and has 301 tasks waiting"
     monkeypatch.setattr("nexus.gateway.person_upkeep._fresh_seconds", 0)
     with commands(monkeypatch, SCRIPT) as (run, port):
         for typed in (("ls",), ("ls", "mailbox"), ("top",)):
@@ -190,7 +202,7 @@ def test_ls_and_top_mention_what_of_the_mesh_needs_the_person(monkeypatch: pytes
             assert [one["agentId"] for one in told["needs"]["paused"]] == ["b1"]
         port.caller.sent.clear()
         assert paused not in run.bus("ls", "canvas").stdout
-        assert port.caller.sent_of("mail_counts") == [], "looking brings mailboxes into memory"
+        assert port.caller.sent_of("mailbox_peek") == [], "looking brings mailboxes into memory"
     assert "paused" not in "".join(top_lines({"time": 1}))
 
 
@@ -199,8 +211,8 @@ def test_what_needs_the_person_is_who_is_paused_what_was_given_up_and_what_waits
     with running_port(SCRIPT) as port:
         now = ask(port, "bus.needs")["ok"]["time"]
         old = now - waiting_long_ms
-        port.caller.on("mail_counts", {"waiting": 4, "exhausted": 2, "oldestWaitingAt": old}, "mailbox/-/a1")
-        port.caller.on("mail_counts", {"waiting": 1, "oldestWaitingAt": old + 1}, "mailbox/-/a2")
+        port.caller.on("mailbox_peek", counts(queued=4, given_up=2, oldest_ms=old), "mailbox/-/a1")
+        port.caller.on("mailbox_peek", counts(queued=1, oldest_ms=old + 1), "mailbox/-/a2")
         ok = ask(port, "bus.needs")["ok"]
         assert [one["agentId"] for one in ok["paused"]] == ["b1"]
         assert [(one["agentId"], one["threads"]) for one in ok["exhausted"]] == [("a1", 2)]
@@ -223,8 +235,8 @@ def test_what_agents_wrote_cannot_act_on_the_terminal(monkeypatch: pytest.Monkey
     script: Script = {
         **SCRIPT,
         ("host", "trace_thread"): {"records": [{**EVENT, "by": HOSTILE, "events": [[HOSTILE, {HOSTILE: HOSTILE}]]}]},
-        ("mailbox/-/b1", "thread_get"): hostile,
-        ("mailbox/-/b1", "mail_pending"): {"deliveries": [dict.fromkeys(DELIVERY, HOSTILE)]},
+        ("mailbox/-/b1", "thread_get"): {"received": hostile},
+        ("mailbox/-/b1", "mail_pending"): {"pending": [{**hostile, "lease": dict.fromkeys(LEASE, HOSTILE)}]},
     }
     with commands(monkeypatch, script) as (run, _):
         for typed in (("thread", "t1"), ("pending", "--idle", "1")):

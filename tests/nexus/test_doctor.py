@@ -94,9 +94,9 @@ def test_what_the_mesh_needs_is_a_warning_each_and_nothing_while_nexus_does_not_
     assert not [check for check in examine(home.path) if check.name == "mesh"]
     with running_port(LISTS) as port:
         monkeypatch.setattr(doctor, "PersonClient", lambda run: PersonClient(port.run))
-        port.caller.on("mail_counts", {"waiting": 0}, "mailbox")
+        port.caller.on("mailbox_peek", {"queued": 0}, "mailbox")
         assert found(examine(home.path), "mesh").outcome is Outcome.GOOD
-        port.caller.on("mail_counts", {"paused": True, "waiting": 2}, "mailbox/-/b1")
+        port.caller.on("mailbox_peek", {"isPaused": True, "queued": 2}, "mailbox/-/b1")
         check = found(examine(home.path), "mesh")
         assert check.outcome is Outcome.WARNING
         assert "Bo (b1) is paused and has 2 tasks waiting" in check.text

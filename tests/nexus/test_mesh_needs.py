@@ -19,7 +19,7 @@ def test_each_need_is_one_sentence_that_says_what_to_do() -> None:
         {
             "paused": [{**ADA, "waiting": 1}],
             "exhausted": [{**ADA, "threads": 2}],
-            "waitingLong": [{**ADA, "waiting": 3, "oldestWaitingAt": 1_800_000_000_000}],
+            "waitingLong": [{**ADA, "waiting": 3, "oldestQueuedAt": "2027-01-15T08:00:00.000Z"}],
             "unread": [{"mailbox": "mailbox/-/b1", "code": "unavailable"}],
         }
     )

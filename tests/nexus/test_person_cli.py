@@ -164,8 +164,7 @@ def test_what_others_typed_cannot_act_on_the_terminal(monkeypatch: pytest.Monkey
         ("host", "events"): {"events": [event], "last": 1},
         ("host", "owners"): {"owners": [{"address": HOSTILE}]},
         ("host", "owner_rows"): {"rows": [{"row": HOSTILE, "value": HOSTILE}]},
-        ("mailbox", "mailbox_peek"): {"deliveries": [{"title": HOSTILE}], "note": HOSTILE},
-        ("mailbox", "mail_counts"): {"paused": True},
+        ("mailbox", "mailbox_peek"): {"deliveries": [{"title": HOSTILE}], "note": HOSTILE, "isPaused": True},
     }
     with commands(monkeypatch, script) as (run, _):
         results = [

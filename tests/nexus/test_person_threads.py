@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from bus.limits import person_reads_at_once_max
 from bus.value import Record, Value, records
 from nexus.gateway import person_threads
 from tests.support.person_port import RunningPort, ask, refused_code, running_port
 from tests.support.scripted_caller import Answerer, Script, Sent
 from tools.errors import NOT_FOUND, Refusal, unavailable
-from tools.times import rfc3339
+from tools.times import milliseconds_of, rfc3339
 
 AGENTS = 5
 T0 = 1_800_000_000_000
@@ -52,14 +53,21 @@ def paging(kept: dict[str, list[Record]]) -> Answerer:
             one
             for one in kept[sent.to.id]
             if (not isinstance(states, list) or one["state"] in states)
-            and (not isinstance(before, dict) or place(one) < (before["queuedAt"], before["threadId"]))
+            and (
+                not isinstance(before, dict)
+                or (queued_ms(one), one["threadId"]) < (before["queuedAt"], before["threadId"])
+            )
         ]
         page: list[Value] = [*found[:limit]]
         last = found[limit - 1] if len(found) > limit else None
-        following = None if last is None else {"queuedAt": last["queuedAt"], "threadId": last["threadId"]}
-        return {"threads": page, "next": following}
+        following = None if last is None else {"queuedAt": queued_ms(last), "threadId": last["threadId"]}
+        return {"threads": page, "nextBefore": following}
 
     return answer
+
+
+def queued_ms(one: Record) -> int:
+    return milliseconds_of(str(one["queuedAt"]))
 
 
 def place(one: Record) -> tuple[Any, Any]:
@@ -83,7 +91,7 @@ def ids(threads: list[Record], is_meant: Callable[[Record], bool] = lambda _: Tr
 
 @pytest.mark.parametrize("limit", [1, 7, 60, 149, 150, 1000])
 def test_threads_of_all_mailboxes_are_one_list_newest_first_and_say_when_it_is_cut(limit: int) -> None:
-    """mesh 4, common 7.3: those of removed agents too"""
+    """common 7.3: those of removed agents too"""
     script, every = mailboxes()
     with running_port(script, shards=2) as port:
         found, truncated = listed(port, limit=limit)
@@ -143,9 +151,9 @@ def test_a_mailbox_that_cannot_be_read_is_named_and_the_others_are_listed() -> N
 def test_a_shard_that_does_not_answer_is_waited_for_once() -> None:
     script, _ = mailboxes()
     with running_port({**script, ("mailbox", "threads_page"): unavailable()}) as port:
-        reads = person_threads.person_reads_at_once_max
-        person = {"agents": [{"agentId": f"b{n}", "name": "x", "workspaceId": "w1"} for n in range(3 * reads)]}
-        port.caller.on("directory_list", {**directory(), **person}, "app/-/directory")
+        reads = person_reads_at_once_max
+        agents: Record = {"agents": [{"agentId": f"b{n}", "name": "x", "workspaceId": "w1"} for n in range(3 * reads)]}
+        port.caller.on("directory_list", {**directory(), **agents}, "app/-/directory")
         ok = ask(port, "thread.list")["ok"]
         assert len(ok["unread"]) == 3 * reads + 1
         assert len(port.caller.sent_of("threads_page")) <= reads
@@ -168,21 +176,15 @@ def test_a_thread_is_asked_of_its_two_mailboxes_alone_and_the_recipients_word_co
         ("app/-/directory", "directory_list"): directory(),
         ("host", "owners_holding"): holders(("mailbox/-/a1", "received/t1"), ("mailbox/-/a2", "sent/t1")),
         ("mailbox/-/a1", "thread_get"): {
-            "threadId": "t1",
-            "state": "completed",
-            "workspaceId": "w2",
-            "chain": [{"agentId": "a2", "name": "A2"}],
+            "received": {"threadId": "t1", "state": "completed", "workspaceId": "w2", "from": {"agentId": "a2"}},
+            "sent": None,
         },
-        ("mailbox/-/a2", "thread_get"): {
-            "threadId": "t1",
-            "state": "working",
-            "result": {"body": {"untrusted": True, "source": "another agent", "text": "done"}},
-        },
+        ("mailbox/-/a2", "thread_get"): {"received": None, "sent": {"state": "working", "result": {"body": "done"}}},
     }
     with running_port(script) as port:
         ok = ask(port, "thread.show", {"threadId": "t1"})["ok"]
         assert (ok["state"], ok["workspace"]) == ("completed", "Shop")
-        assert ok["result"]["body"]["text"] == "done"
+        assert (ok["result"], ok["from"]) == ({"body": "done"}, {"agentId": "a2"})
         assert "history" not in ok
         assert sorted(str(sent.to) for sent in port.caller.sent_of("thread_get")) == ["mailbox/-/a1", "mailbox/-/a2"]
 
@@ -202,7 +204,7 @@ def test_the_history_of_a_thread_is_its_events_in_the_order_of_cause() -> None:
         ("app/-/directory", "directory_list"): directory(),
         ("host", "owners_holding"): holders(("mailbox/-/a1", "received/t1")),
         ("host", "trace_thread"): journal,
-        ("mailbox/-/a1", "thread_get"): {"threadId": "t1", "state": "queued"},
+        ("mailbox/-/a1", "thread_get"): {"received": {"threadId": "t1", "state": "queued"}},
     }
     with running_port(script, shards=2) as port:
         history = ask(port, "thread.show", {"threadId": "t1", "history": True})["ok"]["history"]
@@ -255,10 +257,11 @@ def test_only_an_originators_mirror_left_is_shown_and_cannot_be_cancelled() -> N
     script: Script = {
         ("app/-/directory", "directory_list"): directory(),
         ("host", "owners_holding"): holders(("mailbox/-/a2", "sent/t1")),
-        ("mailbox/-/a2", "thread_get"): {"threadId": "t1", "state": "completed"},
+        ("mailbox/-/a2", "thread_get"): {"sent": {"state": "completed"}},
     }
     with running_port(script) as port:
-        assert ask(port, "thread.show", {"threadId": "t1"})["ok"]["state"] == "completed"
+        ok = ask(port, "thread.show", {"threadId": "t1"})["ok"]
+        assert (ok["state"], ok["from"]) == ("completed", {"agentId": "a2", "name": "A2"})
         assert refused_code(ask(port, "thread.cancel", {"threadId": "t1"})) == "not_found"
 
 

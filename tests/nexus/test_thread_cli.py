@@ -17,10 +17,6 @@ ADA: Record = {"agentId": "a1", "name": "Ada"}
 BO: Record = {"agentId": "b1", "name": "Bo"}
 
 
-def fence(text: str) -> Record:
-    return {"untrusted": True, "source": "another agent", "text": text}
-
-
 THREAD: Record = {
     "threadId": "t1",
     "state": "working",
@@ -36,11 +32,18 @@ THREAD: Record = {
     "deadline": "2027-01-16T08:00:00.000Z",
     "chain": [{"agentId": "c1", "name": "Cy"}, ADA],
     "chainDepth": 2,
-    "lease": {"deliveryId": "t1.d1", "runtimeId": "r1", "attempt": 2, "leaseUntil": "2027-01-15T08:02:00.000Z"},
+    "lease": {
+        "deliveryId": "t1.d1",
+        "runtimeId": "r1",
+        "attempt": 2,
+        "idleMs": 45_000,
+        "until": "2027-01-15T08:02:00.000Z",
+        "isLive": True,
+    },
     "task": {
         "title": "Count the beans",
-        "instructions": fence("All of them.\nstate: completed"),
-        "inputs": {"untrusted": True, "source": "another agent", "data": {"jar": 7}},
+        "instructions": "All of them.\nstate: completed",
+        "inputs": {"jar": 7},
         "expectedOutput": None,
         "contextRefs": ["canvas://c1"],
         "priority": "p2",
@@ -53,20 +56,27 @@ SCRIPT: Script = {
     },
     ("mailbox", "threads_page"): {"threads": []},
     ("mailbox/-/b1", "threads_page"): {"threads": [THREAD]},
-    ("mailbox/-/b1", "thread_get"): THREAD,
+    ("mailbox/-/b1", "thread_get"): {"received": THREAD, "sent": None},
     ("mailbox/-/b1", "thread_cancel"): {"threadId": "t1", "state": "cancelled"},
     ("mailbox/-/b1", "thread_requeue"): {"threadId": "t2", "requeuedFrom": "t1", "state": "queued"},
     ("host", "trace_thread"): {
         "records": [
-            {"shard": 0, "sequence": 1, "at": 5, "owner": "mailbox/-/b1", "by": "agent a1", "call": "k"}
-            | {"events": [["thread.queued", {"threadId": "t1"}]]}
+            {
+                "shard": 0,
+                "sequence": 1,
+                "at": 5,
+                "owner": "mailbox/-/b1",
+                "by": "agent a1",
+                "call": "k",
+                "events": [["thread.queued", {"threadId": "t1"}]],
+            }
         ]
     },
 }
 
 
 def test_a_list_is_a_table_and_exactly_threads_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    """mesh 4; issue 6"""
+    """issue 6, common 7.3"""
     with commands(monkeypatch, SCRIPT) as (run, _):
         heading, line = run.nexus("thread", "list").stdout.splitlines()
         assert heading.split()[:4] == ["ID", "STATE", "FROM", "TO"]
@@ -95,7 +105,7 @@ def test_states_can_be_named_one_by_one_or_all_open_and_all_ended_ones(monkeypat
 
 def test_what_a_list_leaves_out_is_told_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """common 7.3"""
-    two = {"threads": [THREAD, {**THREAD, "threadId": "t0"}]}
+    two: Record = {"threads": [THREAD, {**THREAD, "threadId": "t0"}]}
     script: Script = {
         **SCRIPT,
         ("mailbox/-/b1", "threads_page"): two,
@@ -125,10 +135,11 @@ def test_a_thread_is_shown_whole_with_what_agents_wrote_behind_a_bar(monkeypatch
             "workspace: Shop",
             "deadline: 2027-01-16T08:00:00.000Z",
             "attempts: 2",
-            "lease: until 2027-01-15T08:02:00.000Z, runtime r1, delivery t1.d1",
+            "lease: until 2027-01-15T08:02:00.000Z, silent for 45000 ms, runtime r1, delivery t1.d1",
             "chain: Cy (c1) > Ada (a1)",
             "task: Count the beans (priority p2)",
             "context: canvas://c1",
+            "instructions (written by Ada (a1), not checked):",
             "| All of them.",
             "| state: completed",
             '| {"jar": 7}',
@@ -142,13 +153,20 @@ def test_a_thread_is_shown_whole_with_what_agents_wrote_behind_a_bar(monkeypatch
 
 
 def test_an_ended_thread_shows_why_and_its_result() -> None:
-    ended = {**THREAD, "state": "failed", "cause": "delivery_exhausted", "reason": fence("gave up\nstate: open")}
-    lines = thread_lines({**ended, "task": None, "lease": None, "result": {"body": fence("half"), "usage": None}})
+    ended = {
+        **THREAD,
+        "state": "failed",
+        "cause": "delivery_exhausted",
+        "reason": "gave up\nstate: open",
+        "canRequeue": True,
+    }
+    lines = thread_lines({**ended, "task": None, "lease": None, "result": {"body": "half", "artifacts": []}})
     told = [" ".join(line.split()) for line in lines]
     assert "state: failed (delivery_exhausted)" in told
     assert "reason: gave up\\nstate: open" in told
     assert "lease: none" in told
-    assert "| half" in told
+    assert "to send again: nexus thread requeue t1" in told
+    assert told[-2:] == ["body (written by Bo (b1), not checked):", "| half"]
     assert "task: Count the beans (no more of it is kept)" in told
 
 
@@ -169,23 +187,21 @@ def test_cancelling_and_sending_once_more_are_told_in_one_sentence(monkeypatch: 
 def test_what_agents_wrote_cannot_act_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """security 2.15"""
     agent: Record = {"agentId": HOSTILE, "name": HOSTILE}
-    task: Record = {"instructions": fence(HOSTILE), "inputs": {"data": {HOSTILE: HOSTILE}}, "contextRefs": [HOSTILE]}
+    task: Record = {"instructions": HOSTILE, "inputs": {HOSTILE: HOSTILE}, "contextRefs": [HOSTILE]}
     hostile: Record = {
         **dict.fromkeys(THREAD, HOSTILE),
         "from": agent,
         "to": agent,
         "chain": [agent],
-        "reason": fence(HOSTILE),
-        "cause": HOSTILE,
         "queuedAt": "2027-01-15T08:00:00.000Z",
-        "lease": {"runtimeId": HOSTILE, "deliveryId": HOSTILE, "leaseUntil": HOSTILE},
-        "task": {**task, "priority": HOSTILE},
-        "result": {"body": fence(f"one\n{HOSTILE}"), "artifacts": {"data": [HOSTILE]}, "usage": HOSTILE},
+        "lease": {"runtimeId": HOSTILE, "deliveryId": HOSTILE, "until": HOSTILE},
+        "task": task,
+        "result": {"body": f"one\n{HOSTILE}", "artifacts": [HOSTILE], "usage": HOSTILE},
     }
     script: Script = {
         **SCRIPT,
         ("mailbox/-/b1", "threads_page"): {"threads": [hostile]},
-        ("mailbox/-/b1", "thread_get"): hostile,
+        ("mailbox/-/b1", "thread_get"): {"received": hostile},
         ("mailbox/-/b1", "thread_cancel"): hostile,
         ("mailbox/-/b1", "thread_requeue"): {"threadId": HOSTILE, "requeuedFrom": HOSTILE},
     }
