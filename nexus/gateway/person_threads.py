@@ -30,9 +30,9 @@ from bus.value import Record, Value, records
 from nexus.gateway.person_log import thread_records
 from nexus.gateway.person_owners import Directory, Owners, VerbRefused, text
 from nexus.gateway.person_table import Run, Typed, checked
-from tools.agent import ThreadState
 from tools.base import Model
 from tools.errors import Code, Refusal
+from tools.task import ThreadState
 
 ThreadId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
 Role: TypeAlias = Literal["recipient", "originator"]
