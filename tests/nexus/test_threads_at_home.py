@@ -52,8 +52,8 @@ class Mesh(HomeBench):
         """As the gateway leases for a runtime of the agent."""
         stamp: Record = {"agentId": agent_id, "workspaceId": WORKSPACE, "credential": "default", "version": 1}
         stamp["issuedMs"] = self.clock.now_ms()
-        to, body = address.mailbox(agent_id), {"runtimeId": "r1", "count": count}
-        reply = await self.hosts.as_agent(to, "mail_lease", {**body}, stamp)
+        body: Record = {"runtimeId": "r1", "count": count}
+        reply = await self.hosts.as_agent(address.mailbox(agent_id), "mail_lease", body, stamp)
         assert reply.ok is not None, reply.error
         deliveries = reply.ok["deliveries"]
         assert isinstance(deliveries, list)
