@@ -85,8 +85,9 @@ async def purge(owners: Owners, asked: Purge) -> Record:
     cancelled = 0
     while True:
         step = await owners.ask(to, "mail_purge", {})
-        cancelled += number(step.get("cancelled"))
-        if not number(step.get("remaining")):
+        ended = number(step.get("cancelled"))
+        cancelled += ended
+        if not ended or not number(step.get("remaining")):
             return {**named, "cancelled": cancelled, "leased": step.get("leased")}
 
 

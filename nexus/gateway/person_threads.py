@@ -43,6 +43,13 @@ ROWS_OF_THREAD: Final[Mapping[Role, tuple[str, ...]]] = {
 }
 """Rows `<name>/<thread>` of a mailbox (actors/mailbox/state.py), by what it is to the thread."""
 
+_KEPT_BY: Final[tuple[tuple[Role, str], ...]] = (
+    ("recipient", "received"),
+    ("originator", "sent"),
+    ("originator", "offer"),
+)
+"""The rows by which a mailbox is known to be a side of the thread."""
+
 _SIDE: Final[Mapping[Role, str]] = {"recipient": "received", "originator": "sent"}
 """The field of `thread_get`'s answer."""
 
@@ -152,9 +159,6 @@ async def recipient_of(owners: Owners, thread_id: str) -> Address:
 
 async def places_of(owners: Owners, thread_id: str) -> list[tuple[Role, Address]]:
     """The mailboxes that keep anything of the thread, and what each is to it; looked up without waking any."""
-    wanted = [
-        (role, row) for role, rows in ROWS_OF_THREAD.items() for row in rows if row in ("received", "offer", "sent")
-    ]
 
     async def holding(role: Role, row: str, shard: int) -> list[tuple[Role, Address]]:
         found: list[tuple[Role, Address]] = []
@@ -167,7 +171,7 @@ async def places_of(owners: Owners, thread_id: str) -> list[tuple[Role, Address]
                 return found
             body = {**body, "after": step["next"]}
 
-    steps = [holding(role, row, shard) for role, row in wanted for shard in range(owners.shards)]
+    steps = [holding(role, row, shard) for role, row in _KEPT_BY for shard in range(owners.shards)]
     return list(dict.fromkeys(place for part in await asyncio.gather(*steps) for place in part))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,20 @@ def test_what_the_mesh_needs_is_a_warning_each_and_nothing_while_nexus_does_not_
         assert "Bo (b1) is paused and has 2 tasks waiting" in check.text
         port.caller.on("directory_list", unavailable(), "app/-/directory")
         assert "could not be looked at" in found(examine(home.path), "mesh").text
+
+
+@pytest.mark.parametrize("line", [b"1234\n", b"not json\n", b"\xff\n"])
+def test_whatever_else_listens_on_the_persons_socket_is_told_of_and_ends_no_examination(
+    home: Home, line: bytes
+) -> None:
+    path = home.run / "person.sock"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(path))
+        listening.listen(1)
+        answering = threading.Thread(target=lambda: listening.accept()[0].sendall(line))
+        answering.start()
+        check = found(examine(home.path), "mesh")
+        answering.join(10)
+    assert check.outcome is Outcome.WARNING
+    assert "does not answer as NEXUS does" in check.text
