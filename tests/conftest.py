@@ -14,6 +14,8 @@ from tests.support import left_behind
 settings.register_profile("nexus", deadline=None)
 settings.load_profile("nexus")
 
+_RUN = pytest.StashKey[str]()
+
 
 def _shares_the_tests() -> bool:
     """Whether this is one of the processes that pytest-xdist starts, and not the one that starts them."""
@@ -22,12 +24,12 @@ def _shares_the_tests() -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not _shares_the_tests():
-        left_behind.mark()
+        config.stash[_RUN] = left_behind.mark()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not _shares_the_tests():
-        left_behind.end_what_is_left()
+        left_behind.end_what_is_left(config.stash[_RUN])
 
 
 def pytest_keyboard_interrupt() -> None:

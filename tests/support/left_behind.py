@@ -12,18 +12,19 @@ from typing import Final
 
 import psutil
 
-_VARIABLE: Final = "TESTS_OF_NEXUS"
+VARIABLE: Final = "TESTS_OF_NEXUS"
 _END_SECONDS_MAX: Final = 10
 
 
-def mark() -> None:
-    """From now on, what this process starts is known."""
-    os.environ[_VARIABLE] = f"run-{os.getpid()}"
+def mark() -> str:
+    """From now on, what this process starts is known by what is answered."""
+    os.environ[VARIABLE] = f"run-{os.getpid()}"
+    return os.environ[VARIABLE]
 
 
-def end_what_is_left() -> list[str]:
+def end_what_is_left(run: str) -> list[str]:
     """The commands of what had to be ended, by force where it did not heed."""
-    left = [process for process in psutil.process_iter() if _is_ours(process)]
+    left = [process for process in psutil.process_iter() if _is_of(process, run)]
     _, left = psutil.wait_procs(left, timeout=1)
     told = [_command(process) for process in left]
     for process in left:
@@ -37,9 +38,9 @@ def end_what_is_left() -> list[str]:
     return told
 
 
-def _is_ours(process: psutil.Process) -> bool:
+def _is_of(process: psutil.Process, run: str) -> bool:
     try:
-        return process.pid != os.getpid() and process.environ().get(_VARIABLE) == f"run-{os.getpid()}"
+        return process.pid != os.getpid() and process.environ().get(VARIABLE) == run
     except psutil.Error:
         return False  # it has ended, or is another user's
 
