@@ -22,7 +22,7 @@ from typing import Any
 import structlog
 
 from actors import admitted
-from actors.callers import Callers
+from actors.callers import Callers, Waiter
 from actors.commits import CommitBuilder, reply_of
 from actors.decision import Message, Principal, PrincipalKind, Rules
 from actors.delivery import Delivery, DueTimer
@@ -33,16 +33,18 @@ from actors.inspect import Inspector
 from actors.kept_answers import kept_answer
 from actors.listening import Listening
 from actors.nobody import NOBODY
+from actors.onward import Admitting
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
 from actors.principal import StaleStamp, principal_of, stale
+from actors.replies import DEFECT, Replies
 from actors.timers import Timers
 from actors.upkeep import Upkeep
 from bus.address import HOST, Address, projection
 from bus.address import host as host_address
 from bus.admitted import CALL_ADMITTED, STAMP_DISPATCHED, STAMP_LOOK
 from bus.clock import Clock
-from bus.codec import CorruptRow, Unencodable, unpack_row
+from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Listen, Mark, Parcel, Reply
 from bus.journal import Commit, GroupWriter, Handled, Journal
 from bus.known_calls import KnownCalls
@@ -90,6 +92,7 @@ class Host:
         self._incarnations = itertools.count(1)
         self._owners: dict[Address, Owner[Any]] = {}
         self.callers = Callers()
+        self.replies = Replies(place.shard, place.shards, self.callers, self._take_call)
         self._inbound: dict[int, Inbound] = {}
         self._sources: dict[int, Peer] = {}
         self._from_threads: deque[Callable[[], None]] = deque()
@@ -99,7 +102,9 @@ class Host:
         self.commits = CommitBuilder(place.shards, _followers(roster), mourners)
         self.notices = HostNotices(place.shard, store, clock)
         self.timers = Timers(store, clock, scheduler, self._give_timer)
-        self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel, self.next_incarnation)
+        self.outbox = Outbox(
+            place.shard, store, scheduler, self.replies.leave, self._take_parcel, self.next_incarnation
+        )
         self.inspector = Inspector(place.shard, store, self._live, self._counts)
         self.upkeep = Upkeep(
             (place.shard, place.shards),
@@ -119,6 +124,7 @@ class Host:
         self.journal = journal
         self._retention, self.reserve = writer.retention, writer.reserve
         self._send = send
+        self.replies.attach(send)
         self.listening = Listening(send)
         self.outbox.attach(journal)
         self.upkeep.attach(journal)
@@ -135,7 +141,7 @@ class Host:
         except Exception:  # noqa: BLE001 - a defect with one envelope must not take those behind it along
             _log.exception("envelope_failed", kind=type(envelope).__name__, link=peer.link_class.value)
             if isinstance(envelope, Call):
-                self._send_reply(reply_of(envelope.call_id, _DEFECT))
+                self.replies.leave(Reply(envelope.call_id, None, DEFECT))
 
     def _receive(self, peer: Peer, envelope: Envelope) -> None:
         match envelope:
@@ -153,17 +159,20 @@ class Host:
         stamp = call.stamp
         if stamp is not None and stamp.get(STAMP_DISPATCHED) is True and peer.link_class is LinkClass.GATEWAY:
             self._join(peer, call)
+        else:
+            self._take_call(peer.link_class, peer if call.onward is None else Admitting(peer, call), call)
+
+    def _take_call(self, link_class: LinkClass, waiter: Waiter, call: Call) -> None:
+        if not self.callers.called(waiter, call.call_id, call.deadline_ms):
             return
-        if not self.callers.called(peer, call.call_id, call.deadline_ms):
-            return
-        now_ms = self.clock.now_ms()
+        stamp, now_ms = call.stamp, self.clock.now_ms()
         try:
-            principal = principal_of(peer.link_class, stamp, now_ms, self.notices)
+            principal = principal_of(link_class, stamp, now_ms, self.notices)
         except StaleStamp:
-            self._send_reply(stale(call.call_id))
+            self.replies.leave(stale(call.call_id))
             return
         except PermissionError:
-            self._send_reply(reply_of(call.call_id, _NO_SUCH_CALL))
+            self.replies.leave(reply_of(call.call_id, _NO_SUCH_CALL))
             return
         if call.to.kind == HOST:
             self._inspect(call, principal)
@@ -189,10 +198,10 @@ class Host:
 
     def _inspect(self, call: Call, principal: Principal) -> None:
         if principal.kind is not PrincipalKind.PERSON:
-            self._send_reply(reply_of(call.call_id, _NO_SUCH_CALL))
+            self.replies.leave(reply_of(call.call_id, _NO_SUCH_CALL))
             return
         asked = self.upkeep if self.upkeep.takes(call.verb) else self.inspector
-        asked.ask(call, lambda answer: self._send_reply(reply_of(call.call_id, answer)))
+        asked.ask(call, lambda answer: self.replies.leave(reply_of(call.call_id, answer)))
         if self.inspector.is_listening(call.call_id):
             wait_ms = min(call.deadline_ms - self.clock.now_ms(), inspection_wait_ms_max)
             self._scheduler.call_later(wait_ms / 1000, lambda: self.inspector.stop_listening(call.call_id))
@@ -259,7 +268,7 @@ class Host:
         return next(self._incarnations)
 
     def reply(self, reply: Reply) -> None:
-        self._from_thread(lambda: self._send_reply(reply))
+        self._from_thread(lambda: self.replies.leave(reply))
 
     def reply_again(self, reply: Reply) -> None:
         """By way of the journal: of what is on disk and not released yet nobody knows what its answer waits for."""
@@ -348,14 +357,6 @@ class Host:
         elif (peer := self._sources.get(source)) is not None:
             self._send(peer, Acknowledgement(self.place.shard, mark))
 
-    def _send_reply(self, reply: Reply) -> None:
-        for peer in self.callers.answered(reply.call_id):
-            try:
-                self._send(peer, reply)
-            except Unencodable:
-                _log.exception("reply_unencodable", call=reply.call_id)
-                self._send(peer, reply_of(reply.call_id, _DEFECT))
-
     # Housekeeping.
 
     def _sweep(self) -> None:
@@ -392,4 +393,3 @@ def _followers(roster: Mapping[str, Rules[Any]]) -> Mapping[str, tuple[Address, 
 
 
 _NO_SUCH_CALL = Refusal(Code.INTERNAL, "Nothing here takes this call from that side.")
-_DEFECT = Refusal(Code.INTERNAL, "NEXUS made a mistake in its answer. Report it to the person who runs NEXUS.")
