@@ -1,7 +1,8 @@
 """A shard host: the owners of one shard, in memory and on disk, and their links to everybody else.
 
 Invariants:
-- The loop thread alone delivers to owners, keeps the table of owners, waiting callers and streams, and sends.
+- The loop thread alone delivers to owners, keeps the table of owners, waiting callers and streams, and sends. It
+  decides nothing itself but admissions with a call riding on them, of owners that are idle: those are short (0007).
 - A call id is given to its owner once until its answer, or that it was left open, is on disk (actors/callers.py).
 - A reply whose decision sent messages marked `before_reply` waits, bounded, until their receivers have committed.
 - An owner is dropped from memory only on the loop thread, when it is idle: then nothing can be on its way to it.
@@ -23,7 +24,7 @@ import structlog
 
 from actors import admitted
 from actors.callers import Callers, Waiter
-from actors.commits import CommitBuilder, reply_of
+from actors.commits import CommitBuilder, followers_by_event, reply_of
 from actors.decision import Message, Principal, PrincipalKind, Rules
 from actors.delivery import Delivery, DueTimer
 from actors.execute import execute
@@ -40,7 +41,7 @@ from actors.principal import StaleStamp, principal_of, stale
 from actors.replies import DEFECT, Replies
 from actors.timers import Timers
 from actors.upkeep import Upkeep
-from bus.address import HOST, Address, projection
+from bus.address import HOST, Address
 from bus.address import host as host_address
 from bus.admitted import CALL_ADMITTED, STAMP_DISPATCHED, STAMP_LOOK
 from bus.clock import Clock
@@ -99,7 +100,7 @@ class Host:
         self._wake_is_due = False
         self.known = KnownCalls(store)
         mourners = {kind for kind, rules in roster.items() if "message_died" in rules.verbs}
-        self.commits = CommitBuilder(place.shards, _followers(roster), mourners)
+        self.commits = CommitBuilder(place.shards, followers_by_event(roster), mourners)
         self.notices = HostNotices(place.shard, store, clock)
         self.timers = Timers(store, clock, scheduler, self._give_timer)
         self.outbox = Outbox(
@@ -187,7 +188,7 @@ class Host:
             is_look=stamp is not None and stamp.get(STAMP_LOOK) is True,
             keeps_answer=stamp is not None and stamp.get("keep") is True,
         )
-        self._deliver(call.to, delivery)
+        self._deliver(call.to, delivery, is_brief=call.onward is not None)
 
     def _join(self, peer: Peer, call: Call) -> None:
         """Wait for a call that a parcel brings: its answer comes when it is decided, or is on disk already."""
@@ -249,7 +250,7 @@ class Host:
         message = Message(f"timer {name}", {})
         self._deliver(owner, Delivery(message, principal, message_id, message_id, timer=timer, gives_up=gives_up))
 
-    def _deliver(self, to: Address, delivery: Delivery) -> None:
+    def _deliver(self, to: Address, delivery: Delivery, is_brief: bool = False) -> None:
         owner = self._owners.get(to)
         if owner is None:
             rules = self._roster.get(to.kind, NOBODY)
@@ -257,7 +258,16 @@ class Host:
             self._owners[to] = owner
         owner.last_used_ms = self.clock.now_ms()
         self.upkeep.activity.delivered(to)
-        owner.actor_ref.tell(delivery)
+        if not (is_brief and self._is_handled_now(owner, delivery)):
+            owner.actor_ref.tell(delivery)
+
+    def _is_handled_now(self, owner: Owner[Any], delivery: Delivery) -> bool:
+        """Decided on this thread; what it says to the host is heard at the end, without a wake."""
+        self._wake_is_due = True
+        try:
+            return owner.handle_now(delivery)
+        finally:
+            self.hear_threads()
 
     def _execute(self, owner: Owner[Any], delivery: Delivery) -> None:
         execute(owner, delivery, self)
@@ -381,15 +391,6 @@ class Host:
             "undeliveredMessages": self.outbox.size,
             "reserveHeld": self.reserve.state is not ReserveState.SPENT,
         }
-
-
-def _followers(roster: Mapping[str, Rules[Any]]) -> Mapping[str, tuple[Address, ...]]:
-    """For each type of event, the projections that follow it. A projection is the one owner of its kind."""
-    followers: dict[str, tuple[Address, ...]] = {}
-    for rules in roster.values():
-        for kind in rules.follows:
-            followers[kind] = (*followers.get(kind, ()), projection(rules.kind))
-    return followers
 
 
 _NO_SUCH_CALL = Refusal(Code.INTERNAL, "Nothing here takes this call from that side.")
