@@ -105,6 +105,7 @@ class Admissions:
                 return _admission(reply.ok, body.get("look"))
             assert isinstance(arguments, Arguments), "bad arguments are refused before anything is asked for"
             assert isinstance(stamp, dict), "a look is taken under a stamp"
+            onward = None  # what is charged, recorded or asked for does not go on by a stamp
             body = {**body, "call": self._call(request, tool, arguments, stamp, call_id)}
             body.pop("look", None)
             if "look" in needs:

@@ -110,6 +110,20 @@ async def test_what_has_no_single_owner_or_does_not_fit_does_not_ride_along() ->
 
 
 @in_loop
+async def test_an_admission_that_brings_what_was_asked_for_carries_the_call_once() -> None:
+    """docs/decisions/0009: the arguments are in it already, and its host decides it like any other message."""
+    async with GatewayBench() as bench:
+        look: Record = {**STAMP, "look": True}
+        left = [told(stamp={**STAMP, "dispatched": True}, callId="x"), told(needs=["call"], stamp=look)]
+        bench.caller.on("admit", lambda sent: left.pop())
+        await bench.call("canvas_write", CANVAS)
+        first, second = bench.caller.sent_of("admit")
+        assert first.onward is not None
+        assert "call" in second.body
+        assert second.onward is None
+
+
+@in_loop
 async def test_what_goes_on_and_comes_back_has_its_cursor_opened_and_sealed_like_what_is_sent() -> None:
     """common 7.3"""
     async with GatewayBench((PAGES,)) as bench:
