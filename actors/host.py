@@ -161,14 +161,14 @@ class Host:
         if stamp is not None and stamp.get(STAMP_DISPATCHED) is True and peer.link_class is LinkClass.GATEWAY:
             self._join(peer, call)
         else:
-            self._take_call(peer.link_class, peer if call.onward is None else Admitting(peer, call), call)
+            self._take_call(peer, peer if call.onward is None else Admitting(peer, call), call)
 
-    def _take_call(self, link_class: LinkClass, waiter: Waiter, call: Call) -> None:
+    def _take_call(self, peer: Peer, waiter: Waiter, call: Call) -> None:
         if not self.callers.called(waiter, call.call_id, call.deadline_ms):
             return
         stamp, now_ms = call.stamp, self.clock.now_ms()
         try:
-            principal = principal_of(link_class, stamp, now_ms, self.notices)
+            principal = principal_of(peer, stamp, now_ms, self.notices)
         except StaleStamp:
             self.replies.leave(stale(call.call_id))
             return

@@ -14,7 +14,7 @@ import structlog
 from actors.callers import Callers, Waiter
 from actors.onward import Admitted, Admitting, call_sent_on
 from bus.codec import Unencodable
-from bus.envelope import Call, Envelope, LinkClass, Reply
+from bus.envelope import Call, Envelope, Reply
 from bus.link import Peer
 from tools.errors import Code, Refusal
 
@@ -26,11 +26,9 @@ DEFECT: Final = Refusal(
 
 
 class Replies:
-    """Of the host of one shard. `take(link_class, waiter, call)` gives a call to its owner, as one from a link."""
+    """Of the host of one shard. `take(peer, waiter, call)` gives a call to its owner, as one from that link."""
 
-    def __init__(
-        self, shard: int, shards: int, callers: Callers, take: Callable[[LinkClass, Waiter, Call], None]
-    ) -> None:
+    def __init__(self, shard: int, shards: int, callers: Callers, take: Callable[[Peer, Waiter, Call], None]) -> None:
         self._shard = shard
         self._shards = shards
         self._callers = callers
@@ -56,7 +54,7 @@ class Replies:
             self._send_to(waiter.peer, answer)
             return
         try:
-            self._take(waiter.peer.link_class, Admitted(waiter.peer, answer), call)
+            self._take(waiter.peer, Admitted(waiter.peer, answer), call)
         except Exception:  # noqa: BLE001 - a defect with one call must not take what leaves behind it along
             _log.exception("call_failed", owner=str(call.to), call=call.call_id)
             self.leave(Reply(call.call_id, None, DEFECT))
