@@ -1,4 +1,4 @@
-"""Names that must be unique within one scope, by what each could be taken for (tools/names.py). Pure."""
+"""Names that must differ clearly within a scope (ARCHITECTURE: NFKC, casefold, confusable skeleton). Pure."""
 
 from __future__ import annotations
 

@@ -257,6 +257,14 @@ ended_threads_kept_max: Final = 1_000  # of a recipient: what a late close is to
 cleared_at_once_max: Final = 16
 full_mailbox_retry_seconds: Final = 30
 persona_characters_max: Final = 4_000
+agent_kind_characters_max: Final = 30
+channels_per_workspace_max: Final = 100
+channel_members_max: Final = 200
+channel_requests_per_agent_max: Final = 20  # that wait for the person
+channel_requests_max: Final = 100  # the same of a workspace
+agent_creations_max: Final = 10  # that one agent may ask for within the hour
+agent_creation_rate_ms: Final = 3_600_000
+agents_created_by_one_max: Final = 20  # that are there at once, so that the person and other agents have room too
 
 # Plans (work-plan-tool.md).
 plan_steps_max: Final = 1_000
@@ -298,6 +306,8 @@ assert frame_bytes_max > envelope_bytes_max
 assert value_depth_max > json_depth_max
 assert task_instructions_bytes_max < task_envelope_bytes_max < inbox_deliveries_bytes_max  # one always fits a page
 assert reply_bytes_max < inbox_notifications_bytes_max
+assert channel_requests_per_agent_max < channel_requests_max
+assert agents_created_by_one_max < agents_per_workspace_max
 assert (
     inbox_deliveries_bytes_max + inbox_notifications_bytes_max + inbox_open_threads_bytes_max
     <= result_bytes_max - 8 * 1024  # what surrounds the lists

@@ -22,7 +22,7 @@ from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash
 from nexus.gateway.identity import Identity, waiting_count
-from nexus.gateway.recipients import recipient_refusal
+from nexus.gateway.recipients import named_agent_refusal
 from nexus.gateway.route import claimed_workspace, owner_of
 from tools.base import Tool
 from tools.errors import Refusal, unavailable
@@ -160,7 +160,9 @@ class Admissions:
             to, tool.name, arguments.record, call_id=self._clock.new_id(), within_ms=within_ms, stamp=stamp
         )
         if reply.ok is not None:
-            refusal = await recipient_refusal(self._caller, self._clock, tool.name, arguments.record, stamp, within_ms)
+            refusal = await named_agent_refusal(
+                self._caller, self._clock, tool.name, arguments.record, stamp, within_ms
+            )
             if refusal is not None:
                 return {WOULD: {"error": refusal.to_record()}}
             return {WOULD: reply.ok.get(WOULD), FINGERPRINT: reply.ok.get(FINGERPRINT)}

@@ -14,6 +14,7 @@ from bus import address
 from bus.limits import page_items_default
 from bus.value import Record
 from nexus.gateway.reading import OwnerRefused, Reading
+from nexus.gateway.route import NEVER_AN_ID
 from nexus.gateway.tool_list import tool_list
 from tools.base import Route, Tool
 from tools.errors import Code, Refusal
@@ -91,6 +92,17 @@ async def _canvas_list(reading: Reading, arguments: Record) -> Record:
     return _with_next(page, {"canvases": rows})
 
 
+async def _agent_get(reading: Reading, arguments: Record) -> Record:
+    """Of oneself also the channels, from the index of one's own workspace; nobody else's (mesh 1)."""
+    named = arguments.get("agentId")
+    agent_id = named if isinstance(named, str) and address.is_id(named) else NEVER_AN_ID
+    identity = await reading.ask(address.agent(agent_id), "agent_get", {"agentId": agent_id})
+    if identity.get("isSelf") is not True:
+        return {**identity, "channels": None}
+    own = await reading.ask(address.workspace(reading.workspace_id), "own_channels", {})
+    return {**identity, "channels": own["channels"]}
+
+
 async def _agent_list_peers(reading: Reading, arguments: Record) -> Record:
     page = await _page(reading, arguments, address.DIRECTORY, "agents_in_scope")
     listed: list[dict[str, Any]] = page["agents"]
@@ -132,5 +144,6 @@ _BY_NAME: Final[Mapping[str, _Composed]] = {
     "workspace_current": _workspace_current,
     "workspace_list": _workspace_list,
     "canvas_list": _canvas_list,
+    "agent_get": _agent_get,
     "agent_list_peers": _agent_list_peers,
 }

@@ -46,11 +46,24 @@ OWNERS: dict[str, Record] = {
         "nextAfter": "b",
     },
     "agent_facts": FACTS,
+    "agent_get": {
+        "agentId": AGENT,
+        "name": "Ada",
+        "persona": None,
+        "kind": "agent",
+        "color": "#aabbcc",
+        "defaultProvider": None,
+        "isSelf": True,
+    },
+    "own_channels": {"channels": [{"channelId": "h", "name": "Reviews"}]},
     "outlooks": {
         "autonomyMode": "auto",
         "tools": [{"name": tool.name, "status": "available", "reason": None, "isHeld": True} for tool in TOOLS],
     },
 }
+
+ARGUMENTS: dict[str, Record] = {"agent_get": {"agentId": AGENT}}
+"""What a composed tool cannot do without."""
 
 
 def test_every_composed_tool_has_a_composition_and_every_other_one_an_owner() -> None:
@@ -69,7 +82,7 @@ def test_what_is_composed_fits_the_tools_output_model(tool: Tool) -> None:
         async with GatewayBench(TOOLS) as bench:
             for verb, answer in OWNERS.items():
                 bench.caller.on(verb, answer)
-            result = await bench.call(tool.name)
+            result = await bench.call(tool.name, ARGUMENTS.get(tool.name, {}))
             assert result["isError"] is False, result["structuredContent"]
             cursor = result["structuredContent"].get("nextCursor")
             if cursor is not None:

@@ -27,6 +27,8 @@ WRITES: dict[str, dict[str, Value]] = {
     "agent_trigger": {"agentId": "agent-of-w2", "task": {"title": "Count", "instructions": "Count the beans."}},
     "agent_reply": {"threadId": "thread-of-w2", "outcome": "completed", "body": "There are 7."},
     "agent_reject": {"threadId": "thread-of-w2", "reason": "No time."},
+    "agent_create": {"name": "Helper", "channelId": "channel-of-w2"},
+    "agent_invite_to_channel": {"agentId": "peer-of-w1", "channelId": "channel-of-w2"},
     "workspace_update": {"workspaceId": "w2", "name": "Mine now"},
 }
 """Writes that are aimed at what the other workspace has; of canvases target, revision and reason come as well."""
@@ -83,7 +85,7 @@ async def test_every_answer_is_the_same_whether_the_other_workspace_is_full_or_e
 
 def test_a_tool_that_takes_a_target_is_asked_about_one_of_the_other_workspace() -> None:
     """security 2.12"""
-    targets = {"canvasId", "agentId", "threadId"}
+    targets = {"canvasId", "agentId", "threadId", "channelId"}
     for name, tool in BY_NAME.items():
         if targets & tool.input.model_fields.keys() or name in ("workspace_get", "workspace_update"):
             assert name in OTHER or name in WRITES, f"{name} is not asked about the other workspace"
