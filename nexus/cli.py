@@ -8,6 +8,7 @@ from nexus import (
     __version__,
     agent_cli,
     approvals_cli,
+    channel_cli,
     connect_cli,
     keep_cli,
     lifecycle_cli,
@@ -26,6 +27,7 @@ def build_app() -> typer.Typer:
     lifecycle_cli.register(app)
     person_cli.register(app)
     agent_cli.register(app)
+    channel_cli.register(app)
     approvals_cli.register(app)
     plan_cli.register(app)
     settings_cli.register(app)
