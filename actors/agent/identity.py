@@ -163,6 +163,7 @@ def agent_facts(state: AgentState, body: Nothing, context: Context) -> Decision:
             "kind": head.kind,
             "color": head.color,
             "persona": head.persona,
+            "provider": head.provider,
             "createdAt": rfc3339(head.createdAt),
             "mode": head.mode,
             "capabilities": [*head.capabilities],
@@ -308,7 +309,7 @@ def _identity(head: Head, agent_id: str) -> Record:
         "persona": persona,
         "kind": head.kind,
         "color": head.color,
-        "defaultProvider": None,
+        "defaultProvider": head.provider,
     }
 
 

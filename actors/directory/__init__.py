@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from actors.decision import RowEffect, Rules, Verb
-from actors.directory import agents, deletion, scopes, workspaces
+from actors.directory import agents, deletion, members, scopes, workspaces
 from actors.directory.invariants import problems
 from actors.directory.state import DirectoryState, apply
 
@@ -37,5 +37,5 @@ class DirectoryRules(Rules[DirectoryState]):
         return problems(state)
 
 
-_TABLE: Final = workspaces.VERBS | deletion.VERBS | agents.VERBS | scopes.VERBS
+_TABLE: Final = workspaces.VERBS | deletion.VERBS | agents.VERBS | members.VERBS | scopes.VERBS
 RULES: Final = DirectoryRules()

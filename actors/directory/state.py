@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from actors.decision import Put, RowEffect
+from actors.name_index import NameIndex
 from tools.base import Model
-from tools.names import name_keys
 
 ACTIVE_ROW: Final = "active"
 NOWHERE: Final = ""
@@ -60,29 +60,6 @@ class ListedWorkspace(Model):
     root: str | None
     createdAt: int
     deleting: Deleting | None = None
-
-
-@dataclass(slots=True)
-class NameIndex:
-    """Who holds a name or one that looks like it, within one scope. Copes with twins: older homes may have some."""
-
-    holders: dict[str, set[str]] = field(default_factory=dict)
-    """By key of a name (tools/names.py), the ids."""
-
-    def add(self, holder: str, name: str) -> None:
-        for key in name_keys(name):
-            self.holders.setdefault(key, set()).add(holder)
-
-    def drop(self, holder: str, name: str) -> None:
-        for key in name_keys(name):
-            self.holders[key].discard(holder)
-            if not self.holders[key]:
-                del self.holders[key]
-
-    def holder_of(self, name: str, but: str = "") -> str | None:
-        """The first of those, in the order of their ids, that another one of this name could be taken for."""
-        found = {holder for key in name_keys(name) for holder in self.holders.get(key, ())}
-        return min(found - {but}, default=None)
 
 
 @dataclass(slots=True)
