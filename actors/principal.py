@@ -53,4 +53,3 @@ def _agent(stamp: Record, now_ms: int, notices: HostNotices) -> Principal:
         version=version,
         chain=chain_in(stamp),
     )
-

@@ -70,6 +70,15 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "thread.failed": "The recipient answered: failed, or delivery was given up.",
     "thread.cancelled": "The thread ended without an answer: its recipient was removed.",
     "thread.rejected": "The recipient declined the task before working on it.",
+    # teams and providers
+    "team.created": "The person or an agent made a local team.",
+    "team.deleted": "The person deleted a local team.",
+    "team.member_added": "An agent was added to a local team.",
+    "team.member_removed": "An agent was taken out of a local team, or left its teams because it was removed.",
+    "team.provisioned": "The person replaced all cloud teams by those of a file.",
+    "provider.enabled": "The person enabled an agent program, by its real path.",
+    "provider.disabled": "The person disabled an agent program.",
+    "agent.provider_changed": "An agent is run with another agent program from now on.",
     # settings
     "settings.changed": "A setting has another value; the event names it, never the value.",
     # plans

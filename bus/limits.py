@@ -238,6 +238,28 @@ import_looks_max: Final = 1_000  # elements looked at in one step of an import
 import_idle_ms_max: Final = 60_000  # then an import that nobody goes on with is given up
 changed_since_max: Final = 100
 
+# Teams (mesh.md) and providers (knowledge.md).
+teams_max: Final = 200
+teams_per_agent_max: Final = 50  # that one agent made; so no agent leaves the others without room
+team_members_max: Final = 200
+team_description_characters_max: Final = 2_000
+teams_file_bytes_max: Final = 3 * 1024 * 1024  # teams.json
+providers_declared_max: Final = 50  # in providers.toml
+providers_enabled_max: Final = 100
+providers_file_bytes_max: Final = 256 * 1024
+provider_names_max: Final = 20  # of one declaration: programs, files, variables
+login_shell_ms_max: Final = 5_000  # for its start-up files, which may do much
+login_shell_bytes_max: Final = 256 * 1024
+provider_version_ms_max: Final = 2_000
+provider_versions_ms_max: Final = 10_000  # for all that are asked by one call
+provider_version_bytes_max: Final = 16 * 1024
+provider_version_characters_max: Final = 60
+provider_runs_at_once_max: Final = 4  # programs that are asked their version
+provider_nice: Final = 10  # they and the login shell give way to whoever else computes
+provider_path_folders_max: Final = 500
+client_recent_ms: Final = 5 * 60_000  # that a client of the newer era counts as connected after a request
+client_names_max: Final = 256  # that a gateway remembers
+
 # Mesh (mesh.md).
 task_instructions_bytes_max: Final = 32 * 1024
 task_envelope_bytes_max: Final = 64 * 1024
@@ -351,3 +373,5 @@ assert leases_per_agent_max < credentials_per_agent_max
 assert shim_stream_back_off_ms_max < lease_grace_ms
 assert shim_absent_ms_max < shim_drain_ms_max < shim_retry_ms_max < shim_start_ms_max
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms
+assert teams_file_bytes_max < person_request_bytes_max
+assert provider_version_ms_max < provider_versions_ms_max < call_deadline_ms_default - login_shell_ms_max

@@ -15,8 +15,10 @@ from nexus import (
     mcp_cli,
     person_cli,
     plan_cli,
+    provider_cli,
     service_cli,
     settings_cli,
+    team_cli,
 )
 from nexus.exit_codes import exit_code_table
 
@@ -30,6 +32,8 @@ def build_app() -> typer.Typer:
     channel_cli.register(app)
     approvals_cli.register(app)
     plan_cli.register(app)
+    team_cli.register(app)
+    provider_cli.register(app)
     settings_cli.register(app)
     keep_cli.register(app)
     connect_cli.register(app)

@@ -10,6 +10,7 @@ from bus.limits import agent_kind_characters_max, note_characters_max, persona_c
 from tools.autonomy import GUEST_ID
 from tools.base import Capability, Family, Identifier, Kind, Model, Name, Route, Scope, ScopedInput, Tool
 from tools.problems import problem
+from tools.provider import ProviderId
 
 
 def _no_word_of_ours(kind: str) -> str:
@@ -43,8 +44,8 @@ class AgentCreateInput(ScopedInput):
     name: Name
     persona: str | None = Field(default=None, min_length=1, max_length=persona_characters_max)
     kind: AgentKind = Field(default="agent", description="One short plain word, such as reviewer.")
-    providerId: Identifier | None = Field(
-        default=None, description="Its default provider, from provider_list; nothing is started."
+    providerId: ProviderId | None = Field(
+        default=None, description="Its default provider, one that NEXUS knows (provider_list); nothing is started."
     )
     channelId: Identifier | None = Field(
         default=None, description="A channel of yours that the person is asked to let the new agent join."

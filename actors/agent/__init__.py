@@ -17,6 +17,7 @@ from actors.agent import (
     identity,
     lending,
     plan_rules,
+    provider,
     settling,
     stored,
 )
@@ -53,6 +54,7 @@ _TABLE: Final = (
     | identity.VERBS
     | lending.VERBS
     | plan_rules.VERBS
+    | provider.VERBS
     | settling.VERBS
     | stored.VERBS
 )

@@ -165,6 +165,7 @@ def agent_facts(state: AgentState, body: Nothing, context: Context) -> Decision:
             "kind": head.kind,
             "color": head.color,
             "persona": head.persona,
+            "provider": head.provider,
             "createdAt": rfc3339(head.createdAt),
             "mode": head.mode,
             "capabilities": [*head.capabilities],

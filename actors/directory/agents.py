@@ -82,6 +82,7 @@ def agent_remove(state: DirectoryState, body: AgentRemove, context: Context) -> 
         Put(removed_row(body.agentId), removed.model_dump()),
         removing(body.agentId),
         *leaving_channels(state, body.agentId, agent),
+        Send(address.TEAMS, "agent_gone", {"agentId": body.agentId}, before_reply=True),
         Event("agent.removed", {"agentId": body.agentId, "workspaceId": agent.workspaceId}),
     )
     return Decision({"agentId": body.agentId, "name": agent.name}, effects)

@@ -19,11 +19,16 @@ from bus.value import Record
 from tools.agent_channels import AgentKind
 from tools.base import Identifier, Model, Name
 from tools.errors import NOT_FOUND, Code, Refusal
+from tools.provider_table import PROVIDERS
 
 _TOO_MANY: Final = Refusal(
     Code.RATE_LIMITED,
     "As many agents that you asked for are there as may be. The person can remove some.",
     details={"limit": agents_created_by_one_max},
+)
+_NO_PROVIDER: Final = Refusal(
+    Code.WRONG_STATE,
+    "NEXUS knows no provider of that id. Leave it out: the person can choose one for the new agent.",
 )
 
 
@@ -77,6 +82,8 @@ def _refusal(state: DirectoryState, body: AgentAskedFor, agent_id: str) -> Refus
         return NOT_FOUND  # removed, or moved away, since it asked
     if sum(1 for agent in state.agents.values() if agent.createdBy == body.requesterId) >= agents_created_by_one_max:
         return _TOO_MANY
+    if body.providerId is not None and body.providerId not in PROVIDERS:
+        return _NO_PROVIDER
     return entry_refusal(state, agent_id, body.name, body.workspaceId)
 
 

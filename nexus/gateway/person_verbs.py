@@ -20,6 +20,8 @@ from nexus.gateway import (
     person_channels,
     person_log,
     person_plans,
+    person_providers,
+    person_teams,
     person_upkeep,
     person_workspaces,
 )
@@ -113,6 +115,8 @@ VERBS: Final[Mapping[str, Run]] = {
     **person_approvals.VERBS,
     **SETTINGS_VERBS,
     **person_plans.VERBS,
+    **person_providers.VERBS,
+    **person_teams.VERBS,
     "canvas.grant": checked(CanvasGrant, canvas_grant),
     "canvas.list": checked(InWorkspace, canvas_list),
     "canvas.show": checked(CanvasNamed, canvas_show),

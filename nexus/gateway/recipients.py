@@ -17,7 +17,7 @@ from bus.value import Record
 from tools.errors import NOT_FOUND, Refusal
 from tools.tiers import TierFacts, delivery_refusal
 
-NAMES_AGENT: Final = frozenset({"agent_trigger", "agent_invite_to_channel"})
+NAMES_AGENT: Final = frozenset({"agent_trigger", "agent_set_provider", "agent_invite_to_channel", "team_add_member"})
 """The tools whose owner cannot say whether the agent in `agentId` exists for the caller."""
 _SENDS: Final = frozenset({"agent_trigger"})
 """Those that send to it, for which it must be reachable as well."""

@@ -107,6 +107,12 @@ def test_a_name_that_is_taken_or_looks_so_is_refused_and_said_why(home: ChannelH
     assert [event.data["requestedBy"] for event in home.events if event.type == "agent.not_created"] == ["a1"]
 
 
+def test_a_provider_that_nexus_does_not_know_is_refused(home: ChannelHome) -> None:
+    """mesh 6"""
+    home.accepted("a1", "Fay", providerId="no-such-provider")
+    assert _refused(home) == "wrong_state"
+
+
 def test_the_workspaces_limit_holds_as_for_the_person(home: ChannelHome, monkeypatch: pytest.MonkeyPatch) -> None:
     """mesh 6"""
     monkeypatch.setattr("actors.directory.agents.agents_per_workspace_max", 3)
