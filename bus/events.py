@@ -25,6 +25,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "agent.scope_changed": "The person pinned an agent to a workspace, or let it follow the active one.",
     "agent.credential_replaced": "The person replaced an agent's token; the old one stopped at once.",
     "agent.profile_changed": "An agent changed its persona or color.",
+    "agent.paused": "The person paused an agent, or let it go on: meanwhile it is offered no tasks.",
+    "agent.blocked": "The person said whether one agent may send tasks to another.",
     "agent.first_seen": "A credential of this agent was used for the first time, so it can be sent work.",
     # channels (mesh 6)
     "channel.created": "The person made a channel.",
@@ -64,11 +66,18 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "thread.offered": "A sender's mailbox passed a task on to the recipient's.",
     "thread.queued": "The recipient's mailbox holds the task durably.",
     "thread.refused": "The recipient's mailbox withheld the delivery, with a typed reason.",
-    "thread.delivered": "The recipient has been shown the task.",
+    "thread.delivered": "The recipient has been shown the task, or a runtime of it has leased it.",
+    "thread.redelivered": "A runtime has leased a task that was delivered before; the attempt is told.",
+    "thread.started": "A runtime has begun to work on the task.",
+    "thread.progress": "A runtime says how far it is, in one redacted line.",
+    "thread.released": "A delivery was given back before work began, so no attempt is used; the task waits again.",
+    "thread.lease_lost": "A delivery ended without an answer; the task waits again in its old place.",
+    "thread.requeued": "The person put the task of an exhausted thread into a new one.",
     "thread.completed": "The recipient answered: completed.",
     "thread.partial": "The recipient answered: completed in part.",
     "thread.failed": "The recipient answered: failed, or delivery was given up.",
-    "thread.cancelled": "The thread ended without an answer: its recipient was removed.",
+    "thread.cancelled": "The thread ended without an answer: by the person, or because its recipient was removed.",
+    "thread.expired": "The thread's deadline passed before it was answered.",
     "thread.rejected": "The recipient declined the task before working on it.",
     # teams and providers
     "team.created": "The person or an agent made a local team.",
@@ -79,6 +88,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "provider.enabled": "The person enabled an agent program, by its real path.",
     "provider.disabled": "The person disabled an agent program.",
     "agent.provider_changed": "An agent is run with another agent program from now on.",
+    "request.ended": "What an agent asked for was decided; the agent is told in its inbox.",
     # settings
     "settings.changed": "A setting has another value; the event names it, never the value.",
     # plans

@@ -16,7 +16,7 @@ from nexus.output import escape, fail, fields, print_json, print_line, print_lin
 Channel = Annotated[str, typer.Argument(help="The channel: an id or a name.")]
 Agent = Annotated[str, typer.Argument(help="The agent: an id or a name.")]
 Request = Annotated[str, typer.Argument(help="The request's id; `nexus channel requests` shows it.")]
-Note = Annotated[str | None, typer.Option("--note", help="A word to the agent that asked.")]
+Note = Annotated[str | None, typer.Option("--note", help="A word to the agent that asked; at most 200 characters.")]
 
 channels = typer.Typer(help="Channels: groups of agents within a workspace, as you say.", rich_markup_mode=None)
 

@@ -59,6 +59,7 @@ def entering(agent_id: str, agent: ListedAgent, created: Record) -> tuple[Effect
     capabilities = created["capabilities"]
     is_in_mesh = isinstance(capabilities, list) and "mesh" in capabilities
     facts: Record = {**where, "mesh": is_in_mesh, "ran": False, "revoked": False}
+    facts["mode"] = created["mode"]
     told: Record = {"agentId": agent_id, "workspaceId": agent.workspaceId}
     if agent.createdBy is not None:
         told["requestedBy"] = agent.createdBy

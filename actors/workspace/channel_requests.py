@@ -34,7 +34,7 @@ from actors.workspace.channels import joining
 from actors.workspace.state import WorkspaceState
 from bus.address import DIRECTORY
 from bus.identifier import made_id
-from bus.limits import channel_requests_max, channel_requests_per_agent_max, note_characters_max
+from bus.limits import channel_requests_max, channel_requests_per_agent_max, reason_characters_max
 from bus.value import Record, Value
 from tools.agent_channels import AgentInviteToChannelInput
 from tools.base import Identifier, Model
@@ -54,7 +54,7 @@ class InviteeAnswered(Model):
 class RequestDecide(Model):
     requestId: Identifier
     decision: Literal["accept", "decline"]
-    note: str | None = Field(default=None, min_length=1, max_length=note_characters_max)
+    note: str | None = Field(default=None, min_length=1, max_length=reason_characters_max)
 
 
 def agent_invite_to_channel(state: WorkspaceState, body: AgentInviteToChannelInput, context: Context) -> Decision:

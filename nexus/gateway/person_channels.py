@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from bus import address
-from bus.limits import identifier_characters_max, note_characters_max
+from bus.limits import identifier_characters_max, reason_characters_max
 from bus.value import Record, Value, records
 from nexus.gateway.naming import Named, resolve
 from nexus.gateway.person_owners import Directory, Owners, VerbRefused, chosen, text
@@ -56,7 +56,7 @@ class ChannelMember(ChannelNamed):
 class ChannelDecide(Model):
     requestId: Annotated[str, Field(min_length=1, max_length=identifier_characters_max)]
     decision: Literal["accept", "decline"]
-    note: Annotated[str, Field(min_length=1, max_length=note_characters_max)] | None = None
+    note: Annotated[str, Field(min_length=1, max_length=reason_characters_max)] | None = None
     workspace: Typed | None = None
 
 

@@ -173,6 +173,33 @@ def test_what_an_agent_cannot_ask_for_is_refused_as_arguments(arguments: Argumen
 
 
 @in_loop
+async def test_what_came_of_a_request_is_in_the_inbox_with_the_persons_words_fenced() -> None:
+    """mesh 6, common 7.1"""
+    async with HomeBench() as bench:
+        token, channel = await _begun(bench)
+        asked = await bench.content(token, "agent_invite_to_channel", {"agentId": "a2", "channelId": channel})
+        decided: Arguments = {"requestId": asked["requestId"], "decision": "decline", "note": "Not yet."}
+        await bench.hosts.ok(W1, "request_decide", decided)
+        created = await bench.content(token, "agent_create", {"name": "Fay"})
+        refused = await bench.content(token, "agent_create", {"name": "EVE"})
+        inbox = await bench.content(token, "agent_inbox")
+        listed = {one["requestId"]: one for one in inbox["requests"]}
+        declined = listed[asked["requestId"]]
+        assert (declined["kind"], declined["outcome"]) == ("channel_invite", "declined")
+        assert declined["channel"] == {"channelId": channel, "name": "Reviews"}
+        assert declined["note"] == {"untrusted": True, "source": "the person", "text": "Not yet."}
+        assert listed[created["requestId"]]["outcome"] == "created"
+        taken = listed[refused["requestId"]]
+        assert (taken["outcome"], taken["code"], taken["note"]["source"]) == (
+            "refused",
+            "invalid_arguments",
+            "NEXUS",
+        )
+        again = await bench.content(token, "agent_inbox")
+        assert [one["isNew"] for one in again["requests"]] == [False, False, False]
+
+
+@in_loop
 async def test_names_in_answers_are_plain_lines() -> None:
     """common 7.1"""
     async with HomeBench() as bench:

@@ -23,9 +23,6 @@ class ChannelHome(Home):
         send = self.streams[stream][0].send
         if isinstance(send, Send) and send.verb == "request_ended":
             self.told.append((send.to.id, send.body))
-            if send.verb not in self.bench(send.to).rules.verbs:
-                self.streams[stream].popleft()
-                return
         super().step(stream, repeat=repeat)
 
     def channel(self, name: str, *members: str, workspace_id: str = "w1") -> str:
