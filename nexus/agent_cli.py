@@ -100,6 +100,8 @@ def agent_show(
         "persona": answer.get("persona"),
         "added": answer.get("createdAt"),
     }
+    if answer.get("askedForBy") is not None:
+        told["asked for by"] = answer.get("askedForBy")
     print_lines([*fields(told), "credentials:", *(f"  {line}" for line in credential_lines(answer))])
 
 

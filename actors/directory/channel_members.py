@@ -1,7 +1,8 @@
 """What the directory tells workspaces about the agents in their channels: who can be named there, and who is gone.
 
-A workspace that has an agent in a channel or a request is noted with the agent, and told `member_gone` when the agent
-is removed; at once, when it is not there any more. An agent that acts elsewhere for a while is not gone.
+A workspace that has an agent in a channel or a request, or keeps what it asked for, is noted with the agent, and told
+`member_gone` when the agent is removed; at once, when it is not there any more. One that acts elsewhere for a while is
+not gone.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class GoneAgain(Model):
 
 def member_noted(state: DirectoryState, body: MemberNoted, context: Context) -> Decision:
     _must_be_its_own(context, body.workspaceId)
-    return Decision({}, tuple(_noted(state, (body.agentId,), body.workspaceId)))
+    return Decision({}, tuple(noted(state, (body.agentId,), body.workspaceId)))
 
 
 def invitee_named(state: DirectoryState, body: InviteeNamed, context: Context) -> Decision:
@@ -47,8 +48,8 @@ def invitee_named(state: DirectoryState, body: InviteeNamed, context: Context) -
     known = [state.agents.get(agent_id) for agent_id in both]
     is_there = all(agent is not None and agent.workspaceId == body.workspaceId for agent in known)
     answer: Record = {"requestId": body.requestId, "isThere": is_there}
-    noted = _noted(state, both, body.workspaceId) if is_there else []
-    return Decision({}, (*noted, Send(address.workspace(body.workspaceId), "invitee_answered", answer)))
+    noting = noted(state, both, body.workspaceId) if is_there else []
+    return Decision({}, (*noting, Send(address.workspace(body.workspaceId), "invitee_answered", answer)))
 
 
 def leaving_channels(state: DirectoryState, agent_id: str, agent: ListedAgent) -> list[Effect]:
@@ -73,17 +74,17 @@ def gone_again(state: DirectoryState, body: GoneAgain, context: Context) -> Deci
     return Decision({}, (_gone(body.agentId, body.workspaceId),)) if is_gone else DONE
 
 
-def _noted(state: DirectoryState, agent_ids: Iterable[str], workspace_id: str) -> list[Effect]:
-    """Those that are not there are told about instead."""
+def noted(state: DirectoryState, agent_ids: Iterable[str], workspace_id: str) -> list[Effect]:
+    """What has the workspace told when these are removed; of those that are not there it is told at once."""
     effects: list[Effect] = []
     for agent_id in agent_ids:
         agent = state.agents.get(agent_id)
         if agent is None:
             effects.append(_gone(agent_id, workspace_id))
         elif workspace_id not in agent.notedIn:
-            kept = [noted for noted in agent.notedIn if noted in state.workspaces]
-            noted = agent.model_copy(update={"notedIn": [*kept, workspace_id]})
-            effects.append(Put(agent_row(agent_id), noted.model_dump()))
+            kept = [former for former in agent.notedIn if former in state.workspaces]
+            row = agent.model_copy(update={"notedIn": [*kept, workspace_id]})
+            effects.append(Put(agent_row(agent_id), row.model_dump()))
     return effects
 
 

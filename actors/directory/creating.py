@@ -10,6 +10,7 @@ from typing import Final
 
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Send, Verb, VerbTable
 from actors.directory.agents import entering, entry_refusal
+from actors.directory.channel_members import noted
 from actors.directory.state import DirectoryState, ListedAgent
 from actors.parsed import parsed, sending_owner
 from bus import address
@@ -72,6 +73,7 @@ def agent_asked_for(state: DirectoryState, body: AgentAskedFor, context: Context
     effects += [
         Send(address.mailbox(body.requesterId), "request_ended", told),
         Send(sender, "creation_ended", {**ended, "agentId": agent_id if refusal is None else None}),
+        *noted(state, (body.requesterId,), body.workspaceId),
     ]
     return Decision({}, tuple(effects))
 

@@ -132,7 +132,13 @@ async def agent_show(owners: Owners, asked: AgentNamed) -> Record:
     meant = directory.agent(asked.agent, asked.workspace)
     listed = next(one for one in directory.agents if one.get("agentId") == meant.id)
     facts = await owners.read(address.agent(meant.id), "agent_facts", {})
-    return {**listed, "workspace": directory.workspace_name(meant.workspace_id), **facts}
+    asked_by = directory.agent_name(text(listed, "createdBy"))
+    return {
+        **listed,
+        "workspace": directory.workspace_name(meant.workspace_id),
+        **facts,
+        "askedForBy": asked_by or None,
+    }
 
 
 async def agent_token(owners: Owners, asked: AgentNamed) -> Record:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from bus import address
 from bus.address import DIRECTORY
+from bus.identifier import made_id
 from bus.value import Value
 from tests.support.gateway_bench import in_loop
 from tests.support.home_bench import HomeBench
 from tools.catalogue import BY_NAME, TOOLS
+
+CHANNEL_CALL = "01mcc5rm00000000000000000c"
+CHANNEL = made_id(CHANNEL_CALL, "channel")
+"""The channel that the other workspace has once it is full, made by this call."""
 
 OTHER: dict[str, dict[str, Value]] = {
     "canvas_get_state": {"canvasId": "canvas-of-w2"},
@@ -27,8 +32,8 @@ WRITES: dict[str, dict[str, Value]] = {
     "agent_trigger": {"agentId": "agent-of-w2", "task": {"title": "Count", "instructions": "Count the beans."}},
     "agent_reply": {"threadId": "thread-of-w2", "outcome": "completed", "body": "There are 7."},
     "agent_reject": {"threadId": "thread-of-w2", "reason": "No time."},
-    "agent_create": {"name": "Helper", "channelId": "channel-of-w2"},
-    "agent_invite_to_channel": {"agentId": "peer-of-w1", "channelId": "channel-of-w2"},
+    "agent_create": {"name": "Helper", "channelId": CHANNEL},
+    "agent_invite_to_channel": {"agentId": "peer-of-w1", "channelId": CHANNEL},
     "workspace_update": {"workspaceId": "w2", "name": "Mine now"},
 }
 """Writes that are aimed at what the other workspace has; of canvases target, revision and reason come as well."""
@@ -52,6 +57,10 @@ async def _fill(bench: HomeBench) -> None:
     token = await bench.agent("agent-of-w2", "Bo", "w2")
     await bench.agent("peer-of-w2", "Cyd", "w2")
     await bench.hosts.ok(DIRECTORY, "agent_inherit", {"agentId": "peer-of-w2", "inherits": False})
+    workspace = address.workspace("w2")
+    made = await bench.hosts.ok(workspace, "channel_create", {"name": "Secret"}, CHANNEL_CALL)
+    assert made["channelId"] == CHANNEL
+    await bench.hosts.ok(workspace, "channel_add", {"channelId": CHANNEL, "agentId": "agent-of-w2"})
     canvas = address.canvas("w2", "canvas-of-w2")
     await bench.hosts.ok(canvas, "canvas_create", {"title": "Secret", "reason": "a test"})
     await bench.hosts.ok(canvas, "canvas_grant", {"agentId": "agent-of-w2", "role": "owner"})

@@ -124,6 +124,12 @@ def test_what_a_removed_agent_asked_for_asks_nobody_any_more(home: ChannelHome) 
     assert (home.book().creations, home.book().requests) == ({}, {})
 
 
+def test_nothing_is_kept_of_a_removed_agent_that_was_never_in_a_channel(home: ChannelHome) -> None:
+    home.accepted("a1", "Fay")
+    home.remove_agent("a1")
+    assert home.book().is_empty()
+
+
 def test_a_creation_that_ends_twice_ends_once(home: ChannelHome) -> None:
     channel = home.channel("Reviews", "a1")
     request = home.accepted("a1", "Fay", channelId=channel)
