@@ -220,6 +220,16 @@ def test_a_channel_that_is_deleted_before_the_directory_answers_answers_the_call
     assert home.told == [], "an invitation that nobody was promised ends without a notice"
 
 
+def test_who_is_added_while_the_directory_is_asked_is_a_member_already_when_it_answers(home: ChannelHome) -> None:
+    channel = home.channel("Reviews", "a1")
+    call = home.begin(W1, "agent_invite_to_channel", {"channelId": channel, "agentId": "a2"}, agent("a1", "w1"))
+    home.begin(W1, "channel_add", {"channelId": channel, "agentId": "a2"}, PERSON)
+    home.settle()
+    answer = home.answers[call]
+    assert isinstance(answer, Refusal)
+    assert (answer.code, home.book().requests, home.told) == (Code.WRONG_STATE, {}, [])
+
+
 def test_when_the_directory_cannot_decide_the_call_is_answered_and_nothing_waits(home: ChannelHome) -> None:
     """common 8.1"""
     channel = home.channel("Reviews", "a1")
