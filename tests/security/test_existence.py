@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from bus import address
-from bus.address import DIRECTORY
+from bus.address import DIRECTORY, PROVIDERS, TEAMS
+from bus.clock import ManualClock
+from bus.identifier import made_id
 from bus.value import Value
 from tests.support.gateway_bench import in_loop
 from tests.support.home_bench import HomeBench
 from tools.catalogue import BY_NAME, TOOLS
+
+TEAM_CALL = ManualClock().new_id()
+TEAM = made_id(TEAM_CALL, "team")
+"""A team that is there in both worlds: teams are app-wide."""
 
 OTHER: dict[str, dict[str, Value]] = {
     "canvas_get_state": {"canvasId": "canvas-of-w2"},
@@ -28,6 +34,9 @@ WRITES: dict[str, dict[str, Value]] = {
     "agent_reply": {"threadId": "thread-of-w2", "outcome": "completed", "body": "There are 7."},
     "agent_reject": {"threadId": "thread-of-w2", "reason": "No time."},
     "workspace_update": {"workspaceId": "w2", "name": "Mine now"},
+    "team_add_member": {"teamId": TEAM, "agentId": "agent-of-w2"},
+    "team_remove_member": {"teamId": TEAM, "agentId": "agent-of-w2"},
+    "agent_set_provider": {"agentId": "agent-of-w2", "providerId": "codex"},
 }
 """Writes that are aimed at what the other workspace has; of canvases target, revision and reason come as well."""
 
@@ -72,6 +81,10 @@ async def test_every_answer_is_the_same_whether_the_other_workspace_is_full_or_e
         canvas = address.canvas("w1", "own")
         await bench.hosts.ok(canvas, "canvas_create", {"title": "Plan", "reason": "a test"})
         await bench.hosts.ok(canvas, "canvas_grant", {"agentId": "agent-of-w1", "role": "editor"})
+        assert (await bench.hosts.ok(TEAMS, "team_create", {"name": "All"}, TEAM_CALL))["teamId"] == TEAM
+        await bench.hosts.ok(
+            PROVIDERS, "provider_enable", {"providerId": "codex", "name": "Codex", "path": "/opt/codex"}
+        )
         empty = {**await _reads(bench, token), **await _writes(bench, token)}
         await _fill(bench)
         full = {**await _reads(bench, token), **await _writes(bench, token)}

@@ -97,7 +97,7 @@ def test_another_program_than_was_approved_lapses_and_asks_anew(home: Home) -> N
     """common 5.3, security 2.3, 2.16"""
     enable(home)
     approve(home, choose(home))
-    enable(home, "/home/mallory/bin/codex")
+    enable(home, "/tmp/early/codex")
     again = choose(home)
     assert again.code == "approval_lapsed"
     assert provider_of(home, "a2") is None
