@@ -115,7 +115,8 @@ events_shown_default: Final = 20
 commit_batch_max: Final = 1_024
 answers_kept_ms: Final = 24 * 3_600_000
 answers_kept_max: Final = 500_000
-idempotency_keys_max: Final = 10_000
+idempotency_keys_max: Final = 10_000  # of an agent's clients
+shim_keys_max: Final = 10_000  # of an agent: those that the stdio shim makes, one for each call without
 answers_evicted_a_group_max: Final = 256
 journal_kept_records: Final = 1_000_000
 journal_trimmed_a_group_max: Final = 64
@@ -172,6 +173,8 @@ deletion_deadline_ms: Final = 120_000  # of a workspace with all that is in it
 # The stdio shim (nexus/shim) and the credentials it is lent.
 shim_subscriptions_max: Final = 32
 shim_requests_open_max: Final = 128  # of one client at once; each is a thread
+shim_outline_bytes_max: Final = 65_536  # kept of a line that is too long, to find whose answer it waits for
+shim_outline_text_bytes_max: Final = 1_024  # of one text in it
 shim_answer_bytes_max: Final = 32 * 1024 * 1024  # one message of the gateway
 shim_token_file_bytes_max: Final = 4_096
 shim_connections_kept_max: Final = 8
@@ -185,8 +188,10 @@ shim_back_off_ms_max: Final = 500
 shim_stream_back_off_ms_max: Final = 5_000  # of the stream that nobody waits for
 shim_drain_ms_max: Final = 2_000  # open requests may still be answered after the client's last word
 leases_per_agent_max: Final = 20
+leases_lapsed_max: Final = 64  # of one agent: hashes of tokens that admit nothing unless they are lent again
 lease_grace_ms: Final = 15_000  # after a gateway's start: whoever was lent a credential by the former one asks again
 lease_retry_ms: Final = 1_000
+lease_retry_ms_max: Final = 60_000  # of what nobody waits for: it is asked for after twice as long each time
 
 # Authority (common 5, work-plan-tool).
 surface_rate_ms: Final = 3_600_000  # work-plan-tool, creation budget: 10 an hour
@@ -270,15 +275,31 @@ chain_depth_max: Final = 8
 notification_listed_ms: Final = 24 * 3_600_000
 inbox_items_default: Final = 20
 inbox_items_max: Final = 100
-inbox_deliveries_bytes_max: Final = 136 * 1024
+inbox_deliveries_bytes_max: Final = 128 * 1024
 inbox_notifications_bytes_max: Final = 88 * 1024
 inbox_open_threads_bytes_max: Final = 24 * 1024
+inbox_requests_bytes_max: Final = 8 * 1024
 reply_bytes_max: Final = 64 * 1024  # of agent_reply's body, artifacts and usage together
 reply_artifacts_max: Final = 50
 ended_threads_kept_max: Final = 1_000  # of a recipient: what a late close is told
 cleared_at_once_max: Final = 16
 full_mailbox_retry_seconds: Final = 30
 persona_characters_max: Final = 4_000
+task_context_refs_max: Final = 20
+context_ref_shown_bytes_max: Final = 1_200  # of what one reference is read as: an address, a title
+lease_ms: Final = 60_000  # mesh 4.4
+lease_late_ms: Final = 5_000  # a lease that ended so long ago unseen did so in a jump of the clock or an outage
+lease_attempts_max: Final = 5  # mesh 4.4
+leases_per_mailbox_max: Final = 1_000
+leases_a_call_max: Final = 100
+lease_bytes_a_call_max: Final = 1024 * 1024
+due_a_turn_max: Final = 128  # leases and deadlines that one turn of a mailbox settles
+purged_a_call_max: Final = 128
+dead_letter_tasks_kept_max: Final = 100  # of a mailbox, for requeueing
+request_notices_kept_max: Final = 100
+originators_told_max: Final = 50
+blocked_senders_max: Final = 200
+mailbox_shed_at_once: Final = 5_000
 
 # Plans (work-plan-tool.md).
 plan_steps_max: Final = 1_000
@@ -318,10 +339,17 @@ assert import_parts_max > 2 * elements_per_canvas_max // part_elements_max
 assert import_parts_max * part_bytes_max > 2 * (scene_elements_bytes_max + scene_files_bytes_max * 4 // 3)
 assert frame_bytes_max > envelope_bytes_max
 assert value_depth_max > json_depth_max
-assert task_instructions_bytes_max < task_envelope_bytes_max < inbox_deliveries_bytes_max  # one always fits a page
+assert task_instructions_bytes_max < task_envelope_bytes_max
+assert (  # one always fits a page
+    task_envelope_bytes_max + task_context_refs_max * context_ref_shown_bytes_max + 8 * 1024
+    < inbox_deliveries_bytes_max
+)
+assert task_envelope_bytes_max < lease_bytes_a_call_max < envelope_bytes_max // 4
+assert leases_a_call_max <= leases_per_mailbox_max
+assert lease_late_ms < lease_ms
 assert reply_bytes_max < inbox_notifications_bytes_max
 assert (
-    inbox_deliveries_bytes_max + inbox_notifications_bytes_max + inbox_open_threads_bytes_max
+    inbox_deliveries_bytes_max + inbox_notifications_bytes_max + inbox_open_threads_bytes_max + inbox_requests_bytes_max
     <= result_bytes_max - 8 * 1024  # what surrounds the lists
 )
 assert request_body_bytes_max < plan_collected_bytes_max < envelope_bytes_max  # any one call can be collected
@@ -361,6 +389,7 @@ assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
 assert host_answer_ms_max < call_deadline_ms_default
 assert leases_per_agent_max < credentials_per_agent_max
 assert shim_stream_back_off_ms_max < lease_grace_ms
+assert shim_outline_text_bytes_max < shim_outline_bytes_max < request_body_bytes_max
 assert shim_absent_ms_max < shim_drain_ms_max < shim_retry_ms_max < shim_start_ms_max
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms
 assert teams_file_bytes_max < person_request_bytes_max

@@ -125,7 +125,13 @@ OPEN_THREADS: Final = Setting(
     Tier.READABLE,
     "How many open tasks one agent's mailbox holds; one sender has at most half of them.",
     2,
-    100_000,
+    200_000,
+)
+STRICTEST_OF_CHAIN: Final = Setting(
+    "authority.strictestOfChain",
+    False,
+    Tier.READABLE,
+    "Whether an agent at work on others' tasks acts no more freely than the strictest of those that led to them.",
 )
 DESKTOP_NOTIFICATIONS: Final = Setting(
     "approvals.desktopNotifications",
@@ -138,6 +144,7 @@ GRID_COLUMNS: Final = Setting(
 )
 
 SETTINGS: Final[tuple[AnySetting, ...]] = (
+    STRICTEST_OF_CHAIN,
     DESKTOP_NOTIFICATIONS,
     SURFACES_LIFETIME,
     SURFACES_PER_HOUR,

@@ -14,12 +14,15 @@ from actors.agent import (
     approval_state,
     authority,
     deciding,
+    guest,
     identity,
     lending,
     plan_rules,
     provider,
+    reach,
     settling,
     stored,
+    working_for,
 )
 from actors.agent.state import AgentState, apply, problems
 from actors.decision import RowEffect, Rules, Verb
@@ -51,11 +54,14 @@ _TABLE: Final = (
     | approval_state.VERBS
     | authority.VERBS
     | deciding.VERBS
+    | guest.VERBS
     | identity.VERBS
     | lending.VERBS
     | plan_rules.VERBS
     | provider.VERBS
+    | reach.VERBS
     | settling.VERBS
     | stored.VERBS
+    | working_for.VERBS
 )
 RULES: Final = AgentRules()

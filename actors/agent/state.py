@@ -1,5 +1,6 @@
-"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`, `stored/<place>`;
-of its authority `withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`; and of its plans (plan_book.py).
+"""An agent's rows: `head`, `credential/<name>`, `lapsed/<name>`, `waiting`, `workingFor`, `claim/<call id>`,
+`key/<time>/<digest>`, `stored/<place>`; of its authority `withheld/<tool>`, `budget`, `approval/<id>`,
+`dispatched/<call id>`; and of its plans (plan_book.py).
 """
 
 from __future__ import annotations
@@ -7,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from pydantic import Field
+
 from actors.agent.approval import Approval
 from actors.agent.budget import Budget
-from actors.agent.keys import UsedKey, digest_in
+from actors.agent.keys import UsedKey, UsedKeys, digest_in
 from actors.agent.plan_book import PlanBook
 from actors.agent.stored_book import StoredBook
-from actors.decision import Effect, Notify, Put, RowEffect, TellHosts
+from actors.decision import Delete, Effect, Notify, Put, RowEffect, TellHosts
 from bus.admitted import AUTHORITY_CHANGED
 from bus.topics import authority_topic
 from bus.value import Record
@@ -22,11 +25,16 @@ from tools.catalogue import BY_NAME
 
 HEAD_ROW: Final = "head"
 WAITING_ROW: Final = "waiting"
+WORKING_FOR_ROW: Final = "workingFor"
 DEFAULT_CREDENTIAL: Final = "default"
 
 
 def credential_row(name: str) -> str:
     return f"credential/{name}"
+
+
+def lapsed_row(name: str) -> str:
+    return f"lapsed/{name}"
 
 
 def claim_row(call_id: str) -> str:
@@ -58,6 +66,10 @@ class Head(Model):
     version: int
     """Of its authority: raised by whatever revokes or narrows, so that older stamps are known to be old."""
     removed: bool
+    paused: bool = False
+    """Whether the person has paused it: it is offered no tasks."""
+    blocked: list[str] = Field(default=[])
+    """The agents that may not send to it, by the person's word."""
     inherits: bool = False
     """Whether it follows the person's active workspace (common 3.1). The directory tells its workspace either way."""
     provider: str | None = None
@@ -71,6 +83,9 @@ class Head(Model):
             "mesh": "mesh" in self.capabilities,
             "ran": self.ran,
             "revoked": self.removed,
+            "paused": self.paused,
+            "blocked": [*self.blocked],
+            "mode": self.mode,
         }
 
     @property
@@ -108,6 +123,16 @@ class Credential(Model):
     """The families that it is narrowed to; None: it is served every one (common 1.3)."""
     lentBy: str | None = None
     """Of one that is lent for as long as a connection lasts: the incarnation of the gateway that holds it."""
+    lentTo: str | None = None
+    """And the connection of that gateway."""
+
+
+class LapsedLease(Model):
+    """What is left of a lent credential when nobody holds it: whoever shows its token to the person's socket is lent
+    the same again, as narrow as it was. Until then it admits nothing."""
+
+    credential: Credential
+    at: int
 
 
 class Claim(Model):
@@ -116,6 +141,22 @@ class Claim(Model):
     name: str
     persona: str | None
     color: str | None
+
+
+class ChainLink(Model):
+    agentId: str
+    name: str
+
+
+class WorkingFor(Model):
+    """The row `workingFor`: for whom the agent has tasks that it was given and did not end (security 2.24)."""
+
+    originators: list[ChainLink] = Field(default=[])
+    """Those of the oldest task first."""
+    more: int = 0
+    """How many there are beyond those."""
+    strictest: ModeName = "auto"
+    """The strictest of the modes under which they sent."""
 
 
 class DispatchedCall(Model):
@@ -133,10 +174,11 @@ class AgentState:
 
     head: Head | None = None
     credentials: dict[str, Credential] = field(default_factory=dict)
+    lapsed: dict[str, LapsedLease] = field(default_factory=dict)
     waiting: int = 0
+    working_for: WorkingFor = field(default_factory=WorkingFor)
     claims: dict[str, Claim] = field(default_factory=dict)
-    keys: dict[str, UsedKey] = field(default_factory=dict)
-    """Used idempotency keys by digest, oldest first: their rows are named by time."""
+    keys: UsedKeys = field(default_factory=UsedKeys)
     withheld: dict[str, str] = field(default_factory=dict)
     """Tool -> who took it away: `agent` (itself) or `person`."""
     budget: Budget = field(default_factory=Budget)
@@ -150,6 +192,11 @@ class AgentState:
         """Whether that credential is still there: one that was replaced, or made anew under its name, is another."""
         known = self.credentials.get(credential)
         return known is not None and known.createdAt == made_ms
+
+    def without(self, name: str) -> tuple[Delete, ...]:
+        """The credential of that name is gone, also one that lapsed; empty when there is none."""
+        held = (Delete(credential_row(name)),) if name in self.credentials else ()
+        return (*held, *((Delete(lapsed_row(name)),) if name in self.lapsed else ()))
 
     def serves(self, credential: str, tool: str) -> bool:
         """Whether that credential, if it is there, is served the family of the tool (common 1.3)."""
@@ -169,10 +216,16 @@ def apply(state: AgentState, effect: RowEffect) -> None:
             state.head = Head.model_validate(value)
         case ("waiting", _, _), Put(_, int() as count):
             state.waiting = count
+        case (row, _, _), Put(_, value) if row == WORKING_FOR_ROW:
+            state.working_for = WorkingFor.model_validate(value)
         case ("credential", _, name), Put(_, value):
             state.credentials[name] = Credential.model_validate(value)
         case ("credential", _, name), _:
             state.credentials.pop(name, None)
+        case ("lapsed", _, name), Put(_, value):
+            state.lapsed[name] = LapsedLease.model_validate(value)
+        case ("lapsed", _, name), _:
+            state.lapsed.pop(name, None)
         case ("claim", _, call_id), Put(_, value):
             state.claims[call_id] = Claim.model_validate(value)
         case ("claim", _, call_id), _:
@@ -182,9 +235,9 @@ def apply(state: AgentState, effect: RowEffect) -> None:
         case ("stored", _, _), _:
             state.stored.apply(effect)
         case ("key", _, name), Put(_, value):
-            state.keys[digest_in(name)] = UsedKey.model_validate(value)
+            state.keys.put(digest_in(name), UsedKey.model_validate(value))
         case ("key", _, name), _:
-            state.keys.pop(digest_in(name), None)
+            state.keys.drop(digest_in(name))
         case _:
             _apply_authority(state, effect)
 
@@ -212,9 +265,11 @@ def _apply_authority(state: AgentState, effect: RowEffect) -> None:
 def problems(state: AgentState) -> list[str]:
     """What should hold of every agent and does not (actors/agent/__init__.py)."""
     found = []
-    if state.head is None and (state.credentials or state.claims or state.approvals or state.dispatched):
+    if state.head is None and (
+        state.credentials or state.lapsed or state.claims or state.approvals or state.dispatched
+    ):
         found.append("there are rows without a head")
-    if state.head is not None and state.head.removed and state.credentials:
+    if state.head is not None and state.head.removed and (state.credentials or state.lapsed):
         found.append("a removed agent still has a credential")
     if state.waiting < 0:
         found.append("the waiting count is below zero")

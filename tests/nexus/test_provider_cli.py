@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bus.value import Record
+from bus.value import Record, Value
 from nexus import exit_codes
 from nexus.gateway.provider_answers import ProviderSources
 from nexus.provider_file import Known
@@ -19,10 +19,10 @@ def owner(**enabled: str) -> Script:
     def choice(sent: Sent) -> Record:
         return {"agentId": sent.body["agentId"], "providerId": sent.body["providerId"], "changed": True}
 
-    rows = [{"providerId": id_, "path": path, "enabledAt": "-"} for id_, path in enabled.items()]
+    rows: list[Value] = [{"providerId": id_, "path": path, "enabledAt": "-"} for id_, path in enabled.items()]
     return {
         **LISTS,
-        ("providers/-/providers", "providers_enabled"): {"enabled": [*rows]},
+        ("providers/-/providers", "providers_enabled"): {"enabled": rows},
         ("providers/-/providers", "provider_enable"): lambda sent: {**sent.body, "changed": True},
         ("providers/-/providers", "provider_disable"): lambda sent: {**sent.body, "changed": bool(enabled)},
         ("providers/-/providers", "agent_give_provider"): choice,
