@@ -79,6 +79,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "thread.cancelled": "The thread ended without an answer: by the person, or because its recipient was removed.",
     "thread.expired": "The thread's deadline passed before it was answered.",
     "thread.rejected": "The recipient declined the task before working on it.",
+    "request.ended": "What an agent asked for was decided; the agent is told in its inbox.",
     # teams and providers
     "team.created": "The person or an agent made a local team.",
     "team.deleted": "The person deleted a local team.",
@@ -88,7 +89,6 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "provider.enabled": "The person enabled an agent program, by its real path.",
     "provider.disabled": "The person disabled an agent program.",
     "agent.provider_changed": "An agent is run with another agent program from now on.",
-    "request.ended": "What an agent asked for was decided; the agent is told in its inbox.",
     # settings
     "settings.changed": "A setting has another value; the event names it, never the value.",
     # plans
