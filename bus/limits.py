@@ -250,6 +250,28 @@ import_looks_max: Final = 1_000  # elements looked at in one step of an import
 import_idle_ms_max: Final = 60_000  # then an import that nobody goes on with is given up
 changed_since_max: Final = 100
 
+# Teams (mesh.md) and providers (knowledge.md).
+teams_max: Final = 200
+teams_per_agent_max: Final = 50  # that one agent made; so no agent leaves the others without room
+team_members_max: Final = 200
+team_description_characters_max: Final = 2_000
+teams_file_bytes_max: Final = 3 * 1024 * 1024  # teams.json
+providers_declared_max: Final = 50  # in providers.toml
+providers_enabled_max: Final = 100
+providers_file_bytes_max: Final = 256 * 1024
+provider_names_max: Final = 20  # of one declaration: programs, files, variables
+login_shell_ms_max: Final = 5_000  # for its start-up files, which may do much
+login_shell_bytes_max: Final = 256 * 1024
+provider_version_ms_max: Final = 2_000
+provider_versions_ms_max: Final = 10_000  # for all that are asked by one call
+provider_version_bytes_max: Final = 16 * 1024
+provider_version_characters_max: Final = 60
+provider_runs_at_once_max: Final = 4  # programs that are asked their version
+provider_nice: Final = 10  # they and the login shell give way to whoever else computes
+provider_path_folders_max: Final = 500
+client_recent_ms: Final = 5 * 60_000  # that a client of the newer era counts as connected after a request
+client_names_max: Final = 256  # that a gateway remembers
+
 # Mesh (mesh.md).
 task_instructions_bytes_max: Final = 32 * 1024
 task_envelope_bytes_max: Final = 64 * 1024
@@ -270,6 +292,14 @@ ended_threads_kept_max: Final = 1_000  # of a recipient: what a late close is to
 cleared_at_once_max: Final = 16
 full_mailbox_retry_seconds: Final = 30
 persona_characters_max: Final = 4_000
+agent_kind_characters_max: Final = 30
+channels_per_workspace_max: Final = 100
+channel_members_max: Final = 200
+channel_requests_per_agent_max: Final = 20  # that wait for the person
+channel_requests_max: Final = 100  # the same of a workspace
+agent_creations_max: Final = 10  # that one agent may ask for within the hour
+agent_creation_rate_ms: Final = 3_600_000
+agents_created_by_one_max: Final = 20  # that are there at once, so that the person and other agents have room too
 task_context_refs_max: Final = 20
 context_ref_shown_bytes_max: Final = 1_200  # of what one reference is read as: an address, a title
 lease_ms: Final = 60_000  # mesh 4.4
@@ -333,6 +363,8 @@ assert task_envelope_bytes_max < lease_bytes_a_call_max < envelope_bytes_max // 
 assert leases_a_call_max <= leases_per_mailbox_max
 assert lease_late_ms < lease_ms
 assert reply_bytes_max < inbox_notifications_bytes_max
+assert channel_requests_per_agent_max < channel_requests_max
+assert agents_created_by_one_max < agents_per_workspace_max
 assert (
     inbox_deliveries_bytes_max + inbox_notifications_bytes_max + inbox_open_threads_bytes_max + inbox_requests_bytes_max
     <= result_bytes_max - 8 * 1024  # what surrounds the lists
@@ -378,3 +410,5 @@ assert shim_stream_back_off_ms_max < lease_grace_ms
 assert shim_outline_text_bytes_max < shim_outline_bytes_max < request_body_bytes_max
 assert shim_absent_ms_max < shim_drain_ms_max < shim_retry_ms_max < shim_start_ms_max
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms
+assert teams_file_bytes_max < person_request_bytes_max
+assert provider_version_ms_max < provider_versions_ms_max < call_deadline_ms_default - login_shell_ms_max

@@ -7,9 +7,9 @@ because a card or a collected step is due.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -23,10 +23,13 @@ from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash
 from nexus.gateway.identity import Identity, waiting_count
-from nexus.gateway.recipients import recipient_refusal
+from nexus.gateway.recipients import named_agent_refusal
 from nexus.gateway.route import claimed_workspace, owner_of
 from tools.base import Tool
 from tools.errors import Refusal, unavailable
+
+LooksFurther: TypeAlias = Callable[[str, Record], Awaitable[Refusal | None]]
+"""By tool and arguments. May raise DeadlinePassed."""
 
 
 class MayHaveBeenSentOn(Exception):
@@ -75,12 +78,18 @@ class Admission:
 _UNSETTLED: Final = unavailable("What you may do is being changed. Try again in a moment.")
 
 
+async def nothing_further(tool: str, arguments: Record) -> Refusal | None:
+    return None
+
+
 class Admissions:
     """Asks agent owners. Holds nothing that changes."""
 
-    def __init__(self, caller: Caller, clock: Clock) -> None:
+    def __init__(self, caller: Caller, clock: Clock, looks_further: LooksFurther = nothing_further) -> None:
+        """`looks_further`: why a call is certain to be refused for something that no owner knows."""
         self._caller = caller
         self._clock = clock
+        self._looks_further = looks_further
 
     async def admit(
         self, request: ToolRequest, tool: Tool, arguments: Arguments | Refusal, call_id: str, onward: Onward | None
@@ -169,10 +178,15 @@ class Admissions:
             to, tool.name, arguments.record, call_id=self._clock.new_id(), within_ms=within_ms, stamp=stamp
         )
         if reply.ok is not None:
-            refusal = await recipient_refusal(self._caller, self._clock, tool.name, arguments.record, stamp, within_ms)
+            refusal = await named_agent_refusal(
+                self._caller, self._clock, tool.name, arguments.record, stamp, within_ms
+            )
+            would = reply.ok.get(WOULD)
+            if refusal is None and isinstance(would, dict) and "error" not in would:
+                refusal = await self._looks_further(tool.name, arguments.record)
             if refusal is not None:
                 return {WOULD: {"error": refusal.to_record()}}
-            return {WOULD: reply.ok.get(WOULD), FINGERPRINT: reply.ok.get(FINGERPRINT)}
+            return {WOULD: would, FINGERPRINT: reply.ok.get(FINGERPRINT)}
         error = reply.error or {}
         return None if error.get("code") == STALE_STAMP else {WOULD: {"error": error}}
 
