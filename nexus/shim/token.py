@@ -17,7 +17,7 @@ from bus.limits import shim_token_file_bytes_max
 TOKEN: Final = "NEXUS_TOKEN"
 TOKEN_FILE: Final = "NEXUS_TOKEN_FILE"
 
-_FORM: Final = re.compile(r"nx_[0-9A-Za-z-]{1,64}_[0-9A-Za-z_-]{1,256}", re.ASCII)
+_FORM: Final = re.compile(r"nx_([0-9A-Za-z-]{1,64})_[0-9A-Za-z_-]{1,256}", re.ASCII)
 _HOW: Final = "`nexus agent credential add AGENT NAME` makes a new one."
 
 
@@ -36,8 +36,9 @@ class TokenSource(Protocol):
         """The token to present now. Raises NoToken (for good), NotYet, or that nobody listens (agents_socket)."""
         ...
 
-    def has_other_than(self, refused: str) -> bool:
-        """Whether there is another token now than the one that NEXUS refused."""
+    def has_other_than(self, refused: str, shown_ns: int) -> bool:
+        """Whether there is another token now than the one that NEXUS refused, or the same counts anew. It was asked for
+        after `shown_ns`, by the monotonic clock."""
         ...
 
 
@@ -50,7 +51,7 @@ class TokenFromEnvironment:
     def current(self) -> str:
         return self._token
 
-    def has_other_than(self, refused: str) -> bool:
+    def has_other_than(self, refused: str, shown_ns: int) -> bool:
         return self._token != refused
 
 
@@ -65,7 +66,7 @@ class TokenFromFile:
     def current(self) -> str:
         return self._token
 
-    def has_other_than(self, refused: str) -> bool:
+    def has_other_than(self, refused: str, shown_ns: int) -> bool:
         if self._token == refused:
             try:
                 self._token = token_in(self._path)
@@ -120,8 +121,14 @@ def work_tree_around(path: Path) -> Path | None:
     return None
 
 
+def agent_of(text: str) -> str | None:
+    """The id of the agent whose token `text` is, with nothing but spaces and ends of lines around it; else None."""
+    found = _FORM.fullmatch(text.strip())
+    return None if found is None else found[1]
+
+
 def _well_formed(text: str, where: str) -> str:
     token = text.strip()
-    if not _FORM.fullmatch(token):
+    if agent_of(token) is None:
         raise NoToken(f"{where} no token of NEXUS: one looks like nx_..., on one line. {_HOW}")
     return token
