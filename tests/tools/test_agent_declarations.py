@@ -74,8 +74,8 @@ def test_a_task_needs_a_title_and_instructions(missing: str) -> None:
         {"inputs": {"number": float("nan")}},
         {"inputs": {"text": "\udfff"}},
         {"priority": "p5"},
-        {"deadline": "2027-01-01T00:00:00Z"},
-        {"contextRefs": []},
+        {"deadline": "2027-01-01T00:00:00"},
+        {"contextRefs": ["window://w1"]},
     ],
     ids=str,
 )
