@@ -32,8 +32,6 @@ from bus.runtime_frames import Credit, Deliver, Lost, Refused, Welcome, is_runti
 from bus.runtime_limits import (
     runtime_credit_bytes_default,
     runtime_credit_deliveries_max,
-    runtime_frame_bytes_max,
-    runtime_frames_queued_max,
     runtime_retry_ms_first,
     runtime_retry_ms_max,
 )
@@ -41,18 +39,14 @@ from bus.runtime_link import RuntimeLink
 from bus.token_file import NoToken, token_from, token_in
 from bus.value import Record, records
 from bus.wire import Wire
-from bus.wire_zmq import QueueBounds, ZmqWire
+from bus.wire_zmq import RUNTIME_BOUNDS, ZmqWire
 
 __all__ = ["Delivery", "DeliveryLost", "MailboxClient", "MailboxRefused", "NoToken", "RequestRefused"]
 
-_PERHAPS_LOST_CODES: Final = frozenset({"thread_closed", "not_found", "wrong_state"})
-"""`wrong_state` may also be said of a delivery that is held, such as to reject it after its start."""
+_LOST_CODES: Final = frozenset({"thread_closed", "not_found"})
 _AGAIN_CODES: Final = frozenset({"unavailable", "rate_limited"})
 _ENDS: Final = frozenset({"finish", "release"})
 _RENEWALS_A_LEASE: Final = 3
-
-WIRE_BOUNDS: Final = QueueBounds(runtime_frame_bytes_max, runtime_frames_queued_max, frames_waiting=0)
-"""Of both ends."""
 
 
 class MailboxRefused(Exception):
@@ -115,7 +109,7 @@ class MailboxClient:
         """Connects; returns when NEXUS has let it in, however long that takes. Raises MailboxRefused."""
         wire = self._given_wire
         if wire is None:
-            wire = self._own_wire = ZmqWire(asyncio.get_running_loop(), WIRE_BOUNDS)
+            wire = self._own_wire = ZmqWire(asyncio.get_running_loop(), RUNTIME_BOUNDS)
         self._link = RuntimeLink(
             wire,
             self._socket,
@@ -282,13 +276,19 @@ class MailboxClient:
                 return answered.ok or {}
             code, message = str(answered.error.get("code")), str(answered.error.get("message"))
             delivery_id = body.get("deliveryId")
-            if isinstance(delivery_id, str) and code in _PERHAPS_LOST_CODES:
-                if code != "wrong_state" or delivery_id not in await self._renew():
-                    known = self._held.get(delivery_id)
-                    self._lose(Lost(delivery_id, "" if known is None else known.thread_id, code, ""))
-                    raise DeliveryLost(code, message, answered.error)
+            if isinstance(delivery_id, str) and await self._is_lost(delivery_id, code):
+                raise DeliveryLost(code, message, answered.error)
             if code not in _AGAIN_CODES:
                 raise RequestRefused(code, message, answered.error)
             after = answered.error.get("retryAfterSeconds")
             await asyncio.sleep(after if isinstance(after, int) else wait_ms / 1_000)
             wait_ms = min(2 * wait_ms, runtime_retry_ms_max)
+
+    async def _is_lost(self, delivery_id: str, code: str) -> bool:
+        """What a refusal by `code` says of the delivery. `wrong_state` is also said of one that is held, such as to
+        reject it after its start."""
+        if code not in _LOST_CODES and (code != "wrong_state" or delivery_id in await self._renew()):
+            return False
+        known = self._held.get(delivery_id)
+        self._lose(Lost(delivery_id, "" if known is None else known.thread_id, code, ""))
+        return True

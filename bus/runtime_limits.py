@@ -37,8 +37,8 @@ runtime_look_again_ms: Final = 15_000  # for what waits, should a notice have be
 runtime_check_gap_ms: Final = 200  # between two looks at what has become of an agent's leases
 runtime_stamp_ms: Final = 2_500  # that one admission serves
 
-# Each connection of the two HTTP listeners listens for at most three topics, and so does each runtime.
-assert topics_per_link_max > 2 * 3 * http_connections_max + 3 * runtime_sessions_max
+# Each connection of the two HTTP listeners listens for at most three topics, each runtime for two.
+assert topics_per_link_max > 2 * 3 * http_connections_max + 2 * runtime_sessions_max
 assert 3 * max(task_envelope_bytes_max, reply_bytes_max) < runtime_frame_bytes_max <= runtime_credit_bytes_min
 assert runtime_credit_deliveries_max + runtime_requests_open_max + runtime_holding_max <= runtime_frames_queued_max
 assert runtime_heartbeat_ms * 4 < runtime_deaf_ms_max < runtime_silence_ms_max

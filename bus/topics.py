@@ -1,6 +1,7 @@
 """The topics that owners give notice of and gateways listen for (docs/decisions/0012-protocol.md).
 
-All of them are an agent's, and its agent owner gives the notices: so a topic's notices come from that owner's shard.
+All of them are an agent's. A topic's notices come from the shard of the owner that gives them: the agent's, but for
+`deliveries_topic`, which is its mailbox's.
 """
 
 from __future__ import annotations
@@ -19,3 +20,11 @@ def authority_topic(agent_id: str) -> str:
 def approval_topic(approval_id: str) -> str:
     """The approval is decided, or is over. Data: {state}."""
     return f"approval/{approval_id}"
+
+
+def deliveries_topic(agent_id: str) -> str:
+    """Something can be leased, or a delivery was lost. From the mailbox's shard. Data: {leasable, lost}, both whether.
+
+    A runtime's gateway leases when something can be, and renews to hear which deliveries are lost.
+    """
+    return f"deliveries/{agent_id}"

@@ -27,6 +27,7 @@ from bus.limits import (
     wire_frames_waiting_max,
     wire_receives_a_turn_max,
 )
+from bus.runtime_limits import runtime_frame_bytes_max, runtime_frames_queued_max
 from bus.wire import Connection, Listener
 
 _RETRY_SECONDS: Final = 0.005
@@ -50,6 +51,10 @@ class QueueBounds:
     frames_waiting: int = wire_frames_waiting_max
     """For all peers of a socket, in order. None for a wire with strangers: behind one that takes nothing any more the
     others would wait."""
+
+
+RUNTIME_BOUNDS: Final = QueueBounds(runtime_frame_bytes_max, runtime_frames_queued_max, frames_waiting=0)
+"""Of the wire to agents' runtimes, at both ends."""
 
 
 class ZmqWire:

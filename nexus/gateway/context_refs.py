@@ -10,31 +10,23 @@ A reference becomes `{ref, kind: "canvas", title, revision}`, or `{ref, withheld
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
-
-import orjson
 
 from bus import address
 from bus.admitted import STALE_STAMP
 from bus.client import DeadlinePassed
-from bus.limits import result_bytes_max
 from bus.value import Record, Value, records
 from nexus.gateway.reading import OwnerRefused, Reading
 from tools.errors import Code
 
 CANVAS: Final = "canvas://"
-_READ_AT_ONCE_MAX: Final = 200
-"""Different ones of one reading; each is a message to an owner."""
-_ROOM_LEFT_BYTES: Final = 2 * 1024
-"""Of a result: for what the gateway adds after this."""
 
-WithheldReason: TypeAlias = Literal["not_found", "role_required", "too_large", "unavailable"]
+WithheldReason: TypeAlias = Literal["not_found", "role_required", "unavailable"]
 
 _DETAIL: Final[Mapping[WithheldReason, str]] = {
     "not_found": "Nothing with that address is here for you.",
     "role_required": "Your role does not let you read it; the person can give you another.",
-    "too_large": "This page holds too much to read what its tasks refer to. Ask for fewer deliveries at a time.",
     "unavailable": "It could not be read now. Ask for it by its own tool.",
 }
 _REASONS: Final[Mapping[str, WithheldReason]] = {
@@ -44,36 +36,28 @@ _REASONS: Final[Mapping[str, WithheldReason]] = {
 
 
 async def inbox_with_references(reading: Reading, inbox: Record) -> Record:
-    """What agent_inbox answers, with the references of its deliveries read. Raises OwnerRefused for a stale stamp."""
+    """What agent_inbox answers, with the references of its deliveries read. The mailbox has left room for them.
+
+    Raises OwnerRefused for a stale stamp.
+    """
     deliveries = records(inbox, "deliveries")
     if not any(_references(one) for one in deliveries):
         return inbox
-    room = result_bytes_max - _ROOM_LEFT_BYTES - len(orjson.dumps(inbox))
-    wanted = {ref: None for one in deliveries for ref in _references(one)}
-    found = await _read(reading, [*wanted][:_READ_AT_ONCE_MAX])
-    read: list[Value] = []
-    for delivery in deliveries:
-        one, room = _with_read(delivery, found, room)
-        read.append(one)
+    read: list[Value] = [*await deliveries_with_references(reading, deliveries)]
     return {**inbox, "deliveries": read}
 
 
-async def deliveries_with_references(reading: Reading, deliveries: Iterable[Record]) -> list[Record]:
-    """The same for what a runtime is given, each delivery by itself. Raises OwnerRefused for a stale stamp."""
-    deliveries = [*deliveries]
+async def deliveries_with_references(reading: Reading, deliveries: Sequence[Record]) -> list[Record]:
+    """The same for deliveries by themselves. Raises OwnerRefused for a stale stamp."""
     wanted = {ref: None for one in deliveries for ref in _references(one)}
-    if not wanted:
-        return deliveries
-    found = await _read(reading, [*wanted])
-    return [_with_read(one, found, result_bytes_max)[0] for one in deliveries]
+    found = dict(zip(wanted, await asyncio.gather(*(_read(reading, ref) for ref in wanted)), strict=True))
+    return [_with_references(one, found) for one in deliveries]
 
 
-def without_references(deliveries: Iterable[Record]) -> list[Record]:
+def without_references(deliveries: Sequence[Record]) -> list[Record]:
     """When the recipient's owner does not answer, so that nothing can be read as it."""
-    return [
-        _with_read(one, {ref: _withheld(ref, "unavailable") for ref in _references(one)}, result_bytes_max)[0]
-        for one in deliveries
-    ]
+    wanted = {ref: _withheld(ref, "unavailable") for one in deliveries for ref in _references(one)}
+    return [_with_references(one, wanted) for one in deliveries]
 
 
 def _references(delivery: Record) -> list[str]:
@@ -82,26 +66,15 @@ def _references(delivery: Record) -> list[str]:
     return [ref for ref in listed if isinstance(ref, str)] if isinstance(listed, list) else []
 
 
-def _with_read(delivery: Record, found: Mapping[str, Record], room: int) -> tuple[Record, int]:
-    """The delivery with its references read, and what is left of `room` for them."""
+def _with_references(delivery: Record, found: Mapping[str, Record]) -> Record:
     refs, task = _references(delivery), delivery.get("task")
     if not refs or not isinstance(task, dict):
-        return delivery, room
-    listed: list[Value] = []
-    for ref in refs:
-        one = found.get(ref)
-        if one is None or len(orjson.dumps(one)) > room:
-            one = _withheld(ref, "too_large")
-        room -= len(orjson.dumps(one))
-        listed.append(one)
-    return {**delivery, "task": {**task, "contextRefs": listed}}, room
+        return delivery
+    listed: list[Value] = [found[ref] for ref in refs]
+    return {**delivery, "task": {**task, "contextRefs": listed}}
 
 
-async def _read(reading: Reading, refs: list[str]) -> dict[str, Record]:
-    return dict(zip(refs, await asyncio.gather(*(_read_one(reading, ref) for ref in refs)), strict=True))
-
-
-async def _read_one(reading: Reading, ref: str) -> Record:
+async def _read(reading: Reading, ref: str) -> Record:
     canvas_id = ref.removeprefix(CANVAS)
     if canvas_id == ref or not address.is_id(canvas_id):
         return _withheld(ref, "not_found")

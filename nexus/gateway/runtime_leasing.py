@@ -22,7 +22,7 @@ from bus import address
 from bus.client import Notices
 from bus.limits import call_deadline_ms_default
 from bus.runtime_limits import runtime_check_gap_ms, runtime_look_again_ms
-from bus.topics import authority_topic, mailbox_topic
+from bus.topics import authority_topic, deliveries_topic
 from bus.value import Record
 from nexus.gateway.runtime_authority import RuntimeRefused
 from nexus.gateway.runtime_session import LeaseFailed, RuntimeSession
@@ -46,12 +46,9 @@ class AgentRuntimes:
         self._leasing = Turns(self._lease, self._give_up)
         self._checking = Turns(self._check, self._give_up, runtime_check_gap_ms / 1_000)
         self._judging = Turns(self._judge, self._give_up)
-        owner, mailbox = address.agent(agent_id), address.mailbox(agent_id)
-        # The agent's owner tells what waits, its mailbox what becomes of leases; they may lie on two shards.
         self._stops = [
-            bus.listen(owner, authority_topic(agent_id), self._authority_changed),
-            bus.listen(owner, mailbox_topic(agent_id), self._mailbox_changed),
-            bus.listen(mailbox, mailbox_topic(agent_id), self._mailbox_changed),
+            bus.listen(address.agent(agent_id), authority_topic(agent_id), self._authority_changed),
+            bus.listen(address.mailbox(agent_id), deliveries_topic(agent_id), self._deliveries_changed),
         ]
         self._again = asyncio.get_running_loop().call_later(runtime_look_again_ms / 1_000, self._look_again)
 
@@ -84,15 +81,18 @@ class AgentRuntimes:
         for turns in (self._leasing, self._checking, self._judging):
             turns.close()
 
-    def _mailbox_changed(self, data: Record) -> None:
-        self._leasing.ask()
-        self._checking.ask()
+    def _deliveries_changed(self, data: Record) -> None:
+        """Without data: some notice may have been missed."""
+        if not data or data.get("leasable") is True:
+            self._leasing.ask()
+        if not data or data.get("lost") is True:
+            self._checking.ask()
 
     def _authority_changed(self, data: Record) -> None:
         self._judging.ask()
 
     def _look_again(self) -> None:
-        self._mailbox_changed({})
+        self._deliveries_changed({})
         self._again = asyncio.get_running_loop().call_later(runtime_look_again_ms / 1_000, self._look_again)
 
     async def _lease(self) -> None:

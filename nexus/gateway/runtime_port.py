@@ -245,8 +245,8 @@ class RuntimePort:
         """What cannot be given back runs out."""
         try:
             await session.give_back(delivery_ids)
-        except (RuntimeRefused, DeadlinePassed) as problem:
-            _log.info("leases_run_out", agent=session.agent_id, leases=len(delivery_ids), why=type(problem).__name__)
+        except DeadlinePassed:
+            _log.info("leases_run_out", agent=session.agent_id, leases=len(delivery_ids))
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = self._loop.create_task(work)

@@ -24,6 +24,7 @@ from nexus.gateway.context_refs import deliveries_with_references, without_refer
 from nexus.gateway.identity import Identity
 from nexus.gateway.reading import OwnerRefused
 from nexus.gateway.runtime_authority import RuntimeAuthority
+from tools.times import milliseconds_of
 
 
 class LeaseFailed(Exception):
@@ -140,9 +141,9 @@ class RuntimeSession:
         return has_lost
 
     async def give_back(self, delivery_ids: list[str]) -> None:
-        """Raises RuntimeRefused and DeadlinePassed. One that is not this runtime's any more changes nothing."""
+        """One that is not this runtime's any more changes nothing. Raises DeadlinePassed."""
         for delivery_id in delivery_ids:
-            await self.authority.call("mail_release", {"deliveryId": delivery_id})
+            await self.authority.give_back(delivery_id, self.runtime_id)
 
     async def _with_references(self, leased: list[Record]) -> list[Record]:
         """Raises RuntimeRefused."""
@@ -169,7 +170,7 @@ class RuntimeSession:
 
 def lease_left_ms(lease_until: object, clock: Clock) -> int:
     """From now; the two ends' clocks may differ, spans do not."""
-    return max(0, lease_until - clock.now_ms()) if isinstance(lease_until, int) else 0
+    return max(0, milliseconds_of(lease_until) - clock.now_ms()) if isinstance(lease_until, str) else 0
 
 
 def _ok(reply: Reply) -> Record:
