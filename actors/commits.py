@@ -208,6 +208,7 @@ def _commit(owner: Owner[State], delivery: Delivery, now_ms: int) -> Commit:
         handled=delivery.handled,
         is_privileged=_is_privileged(owner, delivery),
         credential=delivery.principal.credential,
+        chain=delivery.principal.chain,
     )
 
 

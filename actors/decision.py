@@ -46,6 +46,8 @@ class Principal:
     """For AGENT: which of its credentials."""
     version: int = 0
     """For AGENT: of the authority under which the call was admitted."""
+    chain: tuple[str, ...] = ()
+    """For AGENT: the agents whose tasks it was at when the call was admitted, by id (security 2.24)."""
     owner: Address | None = None
     """For OWNER: which owner sent the message."""
 

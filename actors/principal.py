@@ -11,7 +11,7 @@ from typing import Final
 
 from actors.decision import Principal, PrincipalKind
 from actors.host_notices import HostNotices
-from bus.admitted import STALE_STAMP
+from bus.admitted import STALE_STAMP, chain_in
 from bus.envelope import LinkClass, Reply
 from bus.limits import stamp_valid_ms
 from bus.value import Record
@@ -51,4 +51,6 @@ def _agent(stamp: Record, now_ms: int, notices: HostNotices) -> Principal:
         workspace_id=str(stamp["workspaceId"]),
         credential=str(stamp["credential"]),
         version=version,
+        chain=chain_in(stamp),
     )
+

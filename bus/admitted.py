@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from bus.value import Record
+
 CALL_ADMITTED: Final = "call_admitted"
 """{tool, arguments, callId, stamp, deadlineMs, fingerprint, asOfNow, isLook}: an admitted call on its way."""
 SETTLED: Final = "settled"
@@ -27,6 +29,8 @@ STAMP_LOOK: Final = "look"
 that of the call that it looks ahead to: who waits for one would be answered with the other."""
 STAMP_DISPATCHED: Final = "dispatched"
 """In a stamp, True: the call comes, or came, by `call_admitted`; wait for its answer under its id, decide nothing."""
+STAMP_CHAIN: Final = "chain"
+"""In a stamp, when there are any: the ids of the agents whose tasks the caller is at (security 2.24)."""
 WOULD: Final = "would"
 """Of a look's answer: {ok: answer}, {error: refusal} or {open: True} (the call would be left open)."""
 FINGERPRINT: Final = "fingerprint"
@@ -34,3 +38,9 @@ FINGERPRINT: Final = "fingerprint"
 
 STALE_STAMP: Final = "stale_stamp"
 """The code, between host and gateway only, of a call whose stamp is not honoured: admit it again, same call id."""
+
+
+def chain_in(stamp: Record) -> tuple[str, ...]:
+    """The originators that an agent's owner put into a stamp."""
+    chain = stamp.get(STAMP_CHAIN)
+    return tuple(str(one) for one in chain) if isinstance(chain, list) else ()

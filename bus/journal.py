@@ -92,6 +92,8 @@ class Commit:
     """Runs instead when it was not stored; True when for want of space."""
     credential: str = ""
     """Which of the agent's credentials, when `by` is an agent."""
+    chain: tuple[str, ...] = ()
+    """The agents whose tasks it was at (security 2.24)."""
     opened: str | None = None
     """The call that its decision left open."""
     answers_added: int = 0
@@ -313,6 +315,8 @@ def journal_record(commit: Commit) -> bytes:
     }
     if commit.credential:
         record["credential"] = commit.credential
+    if commit.chain:
+        record["chain"] = [*commit.chain]
     # What ties the messages of one call together (`nexus-bus trace`).
     if commit.outgoing:
         record["sent"] = [[str(out.to), out.verb] for out in commit.outgoing]

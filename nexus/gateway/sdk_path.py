@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
 import mcp_types as types
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -32,6 +32,9 @@ from nexus.gateway.sessions import SessionShares
 from nexus.gateway.streams import SESSION_HEADER, Streams
 from nexus.gateway.strict_json import RequestId
 from tools.errors import Refusal
+
+_NOT_FOR_SDK: Final = frozenset({b"authorization", b"content-length", b"last-event-id"})
+"""Our streams number no events, so nothing can be sent again; asked for that, the SDK would answer nothing at all."""
 
 
 class SdkPath:
@@ -129,7 +132,7 @@ def _for_sdk(scope: Scope, visit: Visit) -> Scope:
     """The SDK binds a session to this user; the token itself stays out of it."""
     agent_id = visit.identity.agent_id
     user = AuthenticatedUser(AccessToken(token="", client_id=agent_id, scopes=[], subject=agent_id))
-    headers = [(name, value) for name, value in scope["headers"] if name not in (b"authorization", b"content-length")]
+    headers = [(name, value) for name, value in scope["headers"] if name not in _NOT_FOR_SDK]
     return {**scope, "headers": headers, "user": user, VISIT_KEY: visit}
 
 
