@@ -6,6 +6,7 @@ from typing import Final
 
 from bus.limits import (
     http_connections_max,
+    lease_grace_ms,
     reply_bytes_max,
     stamp_valid_ms,
     task_envelope_bytes_max,
@@ -30,6 +31,7 @@ runtime_heartbeat_ms: Final = 1_000
 runtime_silence_ms_max: Final = 15_000  # then a gateway takes a runtime for gone; a busy one may be that silent
 runtime_deaf_ms_max: Final = 5_000  # then a runtime connects anew
 runtime_greeting_ms_max: Final = 8_000  # the same, while it is not welcomed yet
+runtime_known_ms_max: Final = 25_000  # after a connection: that a token which a gateway does not know is tried again
 runtime_retry_ms_first: Final = 50
 runtime_retry_ms_max: Final = 2_000
 runtime_bye_ms_max: Final = 2_000
@@ -42,5 +44,6 @@ assert topics_per_link_max > 2 * 3 * http_connections_max + 2 * runtime_sessions
 assert 3 * max(task_envelope_bytes_max, reply_bytes_max) < runtime_frame_bytes_max <= runtime_credit_bytes_min
 assert runtime_credit_deliveries_max + runtime_requests_open_max + runtime_holding_max <= runtime_frames_queued_max
 assert runtime_heartbeat_ms * 4 < runtime_deaf_ms_max < runtime_silence_ms_max
+assert lease_grace_ms < runtime_known_ms_max
 assert runtime_hello_ms_max < runtime_greeting_ms_max
 assert runtime_stamp_ms < stamp_valid_ms

@@ -5,6 +5,7 @@ answered (mesh 5.1).
 | --- | --- | --- |
 | greeting | Welcome | open: what was not answered is sent again, in its order |
 | greeting | Refused, to be tried again | waits, then greets on a new connection |
+| greeting again | Refused as not known, soon after the former connection | the same |
 | greeting, open | Refused for good | over |
 | open | Unknown, or nothing for too long | greets |
 
@@ -47,12 +48,14 @@ from bus.runtime_limits import (
     runtime_deaf_ms_max,
     runtime_greeting_ms_max,
     runtime_heartbeat_ms,
+    runtime_known_ms_max,
     runtime_retry_ms_first,
     runtime_retry_ms_max,
 )
 from bus.value import Record
 from bus.wire import Connection, Wire
 
+_NOT_KNOWN: Final = "unidentified_caller"
 _BEAT_SECONDS: Final = runtime_heartbeat_ms / 1_000
 
 
@@ -95,6 +98,9 @@ class RuntimeLink:
         self._since = 0.0
         """When it was last heard of, or, greeting, when the Hello was sent. Seconds of the loop."""
         self._retry_ms = runtime_retry_ms_first
+        self._known_until = 0.0
+        """Until when a refusal of the token may be one of a new gateway that was not told of it yet: a lent one counts
+        there once whoever it was lent to has asked again (decision 0012)."""
         self._numbers = 0
         self._open: dict[int, tuple[Request, asyncio.Future[Answered]]] = {}
         self._farewell: asyncio.Event = asyncio.Event()
@@ -184,6 +190,7 @@ class RuntimeLink:
             return  # of another version; what was asked for and did not come is asked for again
         if self._state is LinkState.OPEN:
             self._since = self._loop.time()
+            self._known_until = self._since + runtime_known_ms_max / 1_000
             self._while_open(frame)
         elif self._state is LinkState.GREETING:
             self._while_greeting(frame)
@@ -193,11 +200,14 @@ class RuntimeLink:
             case Welcome():
                 self._state = LinkState.OPEN
                 self._since = self._loop.time()
+                self._known_until = self._since + runtime_known_ms_max / 1_000
                 self._retry_ms = runtime_retry_ms_first
                 self._opened(frame)
                 for request, _ in [*self._open.values()]:
                     self.send(request)
             case Refused(retryable=True):
+                self._wait_and_greet()
+            case Refused(code=code) if code == _NOT_KNOWN and self._loop.time() < self._known_until:
                 self._wait_and_greet()
             case Refused():
                 self._over(frame)

@@ -15,7 +15,6 @@ from tools.times import rfc3339
 AGENT: Final = "ada"
 SECRET: Final = "a-secret"
 TOKEN: Final = f"nx_{AGENT}_{SECRET}"
-LEASE_MS: Final = 60_000
 
 _ENDED: Final = Refusal(Code.THREAD_CLOSED, "The thread has ended.")
 _NOT_HELD: Final = Refusal(Code.WRONG_STATE, "The delivery is over.")
@@ -26,6 +25,7 @@ class ScriptedMailbox:
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
+        self.lease_ms = 60_000
         self.caller = ScriptedCaller()
         self.waiting: list[Record] = []
         self.leases: dict[str, str] = {}
@@ -101,7 +101,7 @@ class ScriptedMailbox:
                     "threadId": thread_id,
                     "deliveryId": delivery_id,
                     "attempt": attempt,
-                    "leaseUntil": rfc3339(self.clock.now_ms() + LEASE_MS),
+                    "leaseUntil": rfc3339(self.clock.now_ms() + self.lease_ms),
                     "from": {"agentId": "bob", "name": "Bob"},
                     "workspaceId": "w1",
                     "queuedAt": rfc3339(self.clock.now_ms()),
@@ -118,7 +118,7 @@ class ScriptedMailbox:
         assert isinstance(ids, list)
         for delivery_id in map(str, ids):
             if self.leases.get(delivery_id) == sent.body["runtimeId"]:
-                until = rfc3339(self.clock.now_ms() + LEASE_MS)
+                until = rfc3339(self.clock.now_ms() + self.lease_ms)
                 renewed.append({"deliveryId": delivery_id, "leaseUntil": until})
             else:
                 state = self.ended.get(delivery_id)
