@@ -27,6 +27,7 @@ runtime_credit_bytes_max: Final = 16 * 1024 * 1024
 runtime_holding_max: Final = 2 * runtime_credit_deliveries_max  # a credit that was lowered takes nothing back
 runtime_requests_open_max: Final = 128
 runtime_leased_at_once_max: Final = 16  # then it is the turn of the agent's next runtime
+runtime_leased_bytes_at_once_max: Final = 1024 * 1024
 runtime_heartbeat_ms: Final = 1_000
 runtime_silence_ms_max: Final = 15_000  # then a gateway takes a runtime for gone; a busy one may be that silent
 runtime_deaf_ms_max: Final = 5_000  # then a runtime connects anew
@@ -43,6 +44,7 @@ runtime_stamp_ms: Final = 2_500  # that one admission serves
 assert topics_per_link_max > 2 * 3 * http_connections_max + 2 * runtime_sessions_max
 assert 3 * max(task_envelope_bytes_max, reply_bytes_max) < runtime_frame_bytes_max <= runtime_credit_bytes_min
 assert runtime_credit_deliveries_max + runtime_requests_open_max + runtime_holding_max <= runtime_frames_queued_max
+assert runtime_frame_bytes_max < runtime_leased_bytes_at_once_max
 assert runtime_heartbeat_ms * 4 < runtime_deaf_ms_max < runtime_silence_ms_max
 assert lease_grace_ms < runtime_known_ms_max
 assert runtime_hello_ms_max < runtime_greeting_ms_max

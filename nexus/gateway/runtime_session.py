@@ -18,7 +18,7 @@ from bus.clock import Clock
 from bus.envelope import Reply
 from bus.limits import admissions_per_call_max
 from bus.runtime_frames import Credit, Deliver, Lost, RuntimeFrame, encode_runtime_frame
-from bus.runtime_limits import runtime_frame_bytes_max, runtime_leased_at_once_max
+from bus.runtime_limits import runtime_frame_bytes_max, runtime_leased_at_once_max, runtime_leased_bytes_at_once_max
 from bus.value import Record, records
 from nexus.gateway.context_refs import deliveries_with_references, without_references
 from nexus.gateway.identity import Identity
@@ -93,7 +93,9 @@ class RuntimeSession:
         """How many deliveries and bytes may be leased now; none unless a delivery of any size has room."""
         free = min(self._credit.deliveries - len(self._outstanding), runtime_leased_at_once_max)
         free_bytes = self._credit.bytes - sum(self._outstanding.values())
-        return (free, free_bytes) if self.is_open and free > 0 and free_bytes >= runtime_frame_bytes_max else (0, 0)
+        if not self.is_open or free <= 0 or free_bytes < runtime_frame_bytes_max:
+            return 0, 0
+        return free, min(free_bytes, runtime_leased_bytes_at_once_max)
 
     def ended(self, delivery_id: str) -> bool:
         """Whether it was outstanding; now it is not."""
