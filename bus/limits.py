@@ -248,15 +248,31 @@ chain_depth_max: Final = 8
 notification_listed_ms: Final = 24 * 3_600_000
 inbox_items_default: Final = 20
 inbox_items_max: Final = 100
-inbox_deliveries_bytes_max: Final = 136 * 1024
+inbox_deliveries_bytes_max: Final = 128 * 1024
 inbox_notifications_bytes_max: Final = 88 * 1024
 inbox_open_threads_bytes_max: Final = 24 * 1024
+inbox_requests_bytes_max: Final = 8 * 1024
 reply_bytes_max: Final = 64 * 1024  # of agent_reply's body, artifacts and usage together
 reply_artifacts_max: Final = 50
 ended_threads_kept_max: Final = 1_000  # of a recipient: what a late close is told
 cleared_at_once_max: Final = 16
 full_mailbox_retry_seconds: Final = 30
 persona_characters_max: Final = 4_000
+task_context_refs_max: Final = 20
+context_ref_shown_bytes_max: Final = 1_200  # of what one reference is read as: an address, a title
+lease_ms: Final = 60_000  # mesh 4.4
+lease_late_ms: Final = 5_000  # a lease that ended so long ago unseen did so in a jump of the clock or an outage
+lease_attempts_max: Final = 5  # mesh 4.4
+leases_per_mailbox_max: Final = 1_000
+leases_a_call_max: Final = 100
+lease_bytes_a_call_max: Final = 1024 * 1024
+due_a_turn_max: Final = 128  # leases and deadlines that one turn of a mailbox settles
+purged_a_call_max: Final = 128
+dead_letter_tasks_kept_max: Final = 100  # of a mailbox, for requeueing
+request_notices_kept_max: Final = 100
+originators_told_max: Final = 50
+blocked_senders_max: Final = 200
+mailbox_shed_at_once: Final = 5_000
 
 # Plans (work-plan-tool.md).
 plan_steps_max: Final = 1_000
@@ -296,10 +312,17 @@ assert import_parts_max > 2 * elements_per_canvas_max // part_elements_max
 assert import_parts_max * part_bytes_max > 2 * (scene_elements_bytes_max + scene_files_bytes_max * 4 // 3)
 assert frame_bytes_max > envelope_bytes_max
 assert value_depth_max > json_depth_max
-assert task_instructions_bytes_max < task_envelope_bytes_max < inbox_deliveries_bytes_max  # one always fits a page
+assert task_instructions_bytes_max < task_envelope_bytes_max
+assert (  # one always fits a page
+    task_envelope_bytes_max + task_context_refs_max * context_ref_shown_bytes_max + 8 * 1024
+    < inbox_deliveries_bytes_max
+)
+assert task_envelope_bytes_max < lease_bytes_a_call_max < envelope_bytes_max // 4
+assert leases_a_call_max <= leases_per_mailbox_max
+assert lease_late_ms < lease_ms
 assert reply_bytes_max < inbox_notifications_bytes_max
 assert (
-    inbox_deliveries_bytes_max + inbox_notifications_bytes_max + inbox_open_threads_bytes_max
+    inbox_deliveries_bytes_max + inbox_notifications_bytes_max + inbox_open_threads_bytes_max + inbox_requests_bytes_max
     <= result_bytes_max - 8 * 1024  # what surrounds the lists
 )
 assert request_body_bytes_max < plan_collected_bytes_max < envelope_bytes_max  # any one call can be collected

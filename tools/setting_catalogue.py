@@ -125,7 +125,7 @@ OPEN_THREADS: Final = Setting(
     Tier.READABLE,
     "How many open tasks one agent's mailbox holds; one sender has at most half of them.",
     2,
-    100_000,
+    200_000,
 )
 DESKTOP_NOTIFICATIONS: Final = Setting(
     "approvals.desktopNotifications",

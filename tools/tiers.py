@@ -25,7 +25,7 @@ WithheldReason: TypeAlias = Literal[
     "self",
     "identity_revoked",
 ]
-"""Closed. `callee_paused` and `blocked_by_person` have no verb that causes them yet."""
+"""Closed."""
 
 _ABOVE_REFERENCE: Final[tuple[Tier, ...]] = ("read", "deliver")
 
@@ -49,16 +49,22 @@ class TierFacts:
     mesh: bool
     ran: bool
     revoked: bool
+    paused: bool = False
+    blocked: frozenset[str] = frozenset()
+    """The agents that may not send to it."""
 
     @classmethod
     def from_record(cls, agent_id: str, record: Record) -> TierFacts:
-        """Read an `agent_facts` reply or a `facts_changed` body. Raises KeyError if a fact is missing."""
+        """Read an `agent_facts` reply. Raises KeyError if a fact is missing that was always there."""
+        blocked = record.get("blocked")
         return cls(
             agent_id,
             str(record["workspaceId"]),
             record["mesh"] is True,
             record["ran"] is True,
             record["revoked"] is True,
+            record.get("paused") is True,
+            frozenset(map(str, blocked)) if isinstance(blocked, list) else frozenset(),
         )
 
 
@@ -108,8 +114,14 @@ def _reason_against(tier: Tier, caller: TierFacts, callee: TierFacts) -> Withhel
         return "caller_lacks_mesh"
     if not callee.mesh:
         return "callee_lacks_mesh"
-    if tier == "deliver" and caller.agent_id == callee.agent_id:
+    return _reason_against_delivery(caller, callee) if tier == "deliver" else None
+
+
+def _reason_against_delivery(caller: TierFacts, callee: TierFacts) -> WithheldReason | None:
+    if caller.agent_id == callee.agent_id:
         return "self"
-    if tier == "deliver" and not callee.ran:
-        return "callee_never_ran"
-    return None
+    if caller.agent_id in callee.blocked:
+        return "blocked_by_person"
+    if callee.paused:
+        return "callee_paused"
+    return None if callee.ran else "callee_never_ran"

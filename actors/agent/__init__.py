@@ -14,11 +14,14 @@ from actors.agent import (
     approval_state,
     authority,
     deciding,
+    guest,
     identity,
     lending,
     plan_rules,
+    reach,
     settling,
     stored,
+    working_for,
 )
 from actors.agent.state import AgentState, apply, problems
 from actors.decision import RowEffect, Rules, Verb
@@ -50,10 +53,13 @@ _TABLE: Final = (
     | approval_state.VERBS
     | authority.VERBS
     | deciding.VERBS
+    | guest.VERBS
     | identity.VERBS
     | lending.VERBS
     | plan_rules.VERBS
+    | reach.VERBS
     | settling.VERBS
     | stored.VERBS
+    | working_for.VERBS
 )
 RULES: Final = AgentRules()

@@ -1,4 +1,4 @@
-"""What the person decides about one agent: mode, capabilities, tools, credentials, budget, guest (common 2, 4).
+"""What the person decides about one agent: mode, capabilities, tools, credentials, budget (common 2, 4).
 
 Invariants: whatever narrows or revokes raises the authority version, and every shard host has heard of it before the
 person is answered, so nothing goes on under the former authority; what widens leaves calls that are under way alone; a
@@ -37,7 +37,7 @@ from actors.decision import (
     Verb,
     VerbTable,
 )
-from actors.parsed import Nothing, parsed
+from actors.parsed import parsed
 from bus import address
 from bus.admitted import AUTHORITY_CHANGED
 from bus.limits import (
@@ -47,8 +47,8 @@ from bus.limits import (
     withheld_tools_max,
 )
 from bus.value import Record
-from tools.autonomy import GUEST_ID, Mode, ModeName
-from tools.base import Families, Model, Name, family_names
+from tools.autonomy import Mode, ModeName
+from tools.base import Families, Family, Model, Name, family_names
 from tools.catalogue import BY_NAME
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments, unavailable
 from tools.tool import ToolSetEnabledInput
@@ -121,7 +121,10 @@ def set_mode(state: AgentState, body: SetMode, context: Context) -> Decision:
         # What needed approval for its mode alone needs none now: a card left open would let the call run once more.
         needless = {id_: each for id_, each in state.approvals.items() if each.kind == "write" and each.step is None}
         ended = approvals.voided(needless, context) if mode is Mode.AUTO else ()
-        effects = (*changed, *ended, event)
+        # before_reply: the next task that the agent sends carries its new mode.
+        facts = head.model_copy(update={"mode": mode.value}).mailbox_facts()
+        told = Send(address.mailbox(context.address.id), "facts_changed", facts, before_reply=True)
+        effects = (*changed, *ended, told, event)
     return _done(head, context, effects)
 
 
@@ -238,6 +241,7 @@ def credential_narrow(state: AgentState, body: CredentialNarrow, context: Contex
     effects: tuple[Effect, ...] = (
         Put(credential_row(body.name), credential.model_copy(update={"families": families}).model_dump()),
         *_voided(state, is_lost, context, Code.NOT_FOUND),
+        *(() if families is None or Family.AGENT.value in families else (_leases_end(body.name, context),)),
         *changed,
         Event("agent.credential_narrowed", told),
     )
@@ -258,6 +262,7 @@ def credential_revoke_effects(state: AgentState, head: Head, name: str, context:
     return (
         Delete(credential_row(name)),
         *_voided(state, _asked_by(name), context),
+        _leases_end(name, context),
         *head.narrowed(context.address.id),
         Event("agent.credential_revoked", {"agentId": context.address.id, "credential": name}),
     )
@@ -275,6 +280,7 @@ def token_replace(state: AgentState, body: TokenReplace, context: Context) -> De
     effects = (
         Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
         *_voided(state, _asked_by(DEFAULT_CREDENTIAL), context),
+        _leases_end(DEFAULT_CREDENTIAL, context),
         *head.narrowed(context.address.id),
         Event("agent.credential_replaced", {"agentId": context.address.id, "credential": DEFAULT_CREDENTIAL}),
     )
@@ -299,33 +305,6 @@ def authority_tell(state: AgentState, body: AuthorityTell, context: Context) -> 
     return Decision(told, (TellHosts(AUTHORITY_CHANGED, told),))
 
 
-def guest_on(state: AgentState, body: TokenReplace, context: Context) -> Decision:
-    """The unidentified caller may read from now on, with this token alone (common 2.3)."""
-    if context.address.id != GUEST_ID:
-        return Decision(NOT_FOUND)
-    credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
-    head = state.head or _guest(context)
-    effects = (
-        Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
-        *head.narrowed(GUEST_ID),
-        Event("agent.credential_added", {"agentId": GUEST_ID, "credential": DEFAULT_CREDENTIAL}),
-    )
-    return Decision({"agentId": GUEST_ID, "isOn": True}, effects)
-
-
-def guest_off(state: AgentState, body: Nothing, context: Context) -> Decision:
-    if context.address.id != GUEST_ID:
-        return Decision(NOT_FOUND)
-    if state.head is None or not state.credentials:
-        return Decision({"agentId": GUEST_ID, "isOn": False})
-    effects = (
-        *(Delete(credential_row(name)) for name in sorted(state.credentials)),
-        *state.head.narrowed(GUEST_ID),
-        Event("agent.credential_revoked", {"agentId": GUEST_ID, "credential": DEFAULT_CREDENTIAL}),
-    )
-    return Decision({"agentId": GUEST_ID, "isOn": False}, effects)
-
-
 def _withheld(state: AgentState, head: Head, tool: str, by: str, context: Context) -> tuple[Effect, ...]:
     assert len(state.withheld) < withheld_tools_max, "there are not so many tools"
     return (
@@ -333,6 +312,12 @@ def _withheld(state: AgentState, head: Head, tool: str, by: str, context: Contex
         *head.narrowed(context.address.id),
         Event("agent.tool_withheld", {"agentId": context.address.id, "tool": tool, "by": by}),
     )
+
+
+def _leases_end(credential: str, context: Context) -> Send:
+    """What a runtime has leased by a credential that is over is offered again at once (security 2.10)."""
+    body: Record = {"credential": credential}
+    return Send(address.mailbox(context.address.id), "credential_ended", body, before_reply=True)
 
 
 def _ordered(families: list[str] | None) -> list[str] | None:
@@ -364,22 +349,6 @@ def _done(head: Head, context: Context, effects: tuple[Effect, ...] = ()) -> Dec
     return Decision(reply, effects)
 
 
-def _guest(context: Context) -> Head:
-    return Head(
-        name="Guest",
-        persona=None,
-        kind=GUEST_ID,
-        color="#868e96",
-        workspaceId="",
-        createdAt=context.now_ms,
-        mode="auto",
-        capabilities=[],
-        ran=False,
-        version=0,
-        removed=False,
-    )
-
-
 _PERSON: Final = frozenset({PrincipalKind.PERSON})
 
 VERBS: Final[VerbTable[AgentState]] = VerbTable(
@@ -393,8 +362,6 @@ VERBS: Final[VerbTable[AgentState]] = VerbTable(
         "credential_revoke": Verb(parsed(CredentialRevoke, credential_revoke), _PERSON),
         "token_replace": Verb(parsed(TokenReplace, token_replace), _PERSON),
         "authority_tell": Verb(parsed(AuthorityTell, authority_tell), _PERSON),
-        "guest_on": Verb(parsed(TokenReplace, guest_on), _PERSON),
-        "guest_off": Verb(parsed(Nothing, guest_off), _PERSON),
         SWITCH: Verb(parsed(ToolSetEnabledInput, tool_set_enabled), frozenset({PrincipalKind.AGENT})),
     }
 )

@@ -156,6 +156,9 @@ def agent_facts(state: AgentState, body: Nothing, context: Context) -> Decision:
     if head is None:
         return Decision(NOT_FOUND)
     facts: Record = {"agentId": context.address.id, **head.mailbox_facts()}
+    if context.principal.kind is not PrincipalKind.PERSON:  # whom else the person has blocked is not the caller's
+        facts["blocked"] = [caller] if (caller := context.principal.agent_id) in head.blocked else []
+        del facts["mode"]
     if context.principal.kind is PrincipalKind.PERSON or context.principal.agent_id == context.address.id:
         facts["inherits"] = head.inherits
     if context.principal.kind is PrincipalKind.PERSON:
@@ -171,6 +174,7 @@ def agent_facts(state: AgentState, body: Nothing, context: Context) -> Decision:
             "budget": _budget(state, context),
             "version": head.version,
             "waiting": state.waiting,
+            "workingFor": state.working_for.model_dump(),
         }
     return Decision(facts)
 

@@ -1,11 +1,14 @@
-"""An agent's rows: `head`, `credential/<name>`, `waiting`, `claim/<call id>`, `key/<time>/<digest>`, `stored/<place>`;
-of its authority `withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`; and of its plans (plan_book.py).
+"""An agent's rows: `head`, `credential/<name>`, `waiting`, `workingFor`, `claim/<call id>`, `key/<time>/<digest>`,
+`stored/<place>`; of its authority `withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`; and of its
+plans (plan_book.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from pydantic import Field
 
 from actors.agent.approval import Approval
 from actors.agent.budget import Budget
@@ -22,6 +25,7 @@ from tools.catalogue import BY_NAME
 
 HEAD_ROW: Final = "head"
 WAITING_ROW: Final = "waiting"
+WORKING_FOR_ROW: Final = "workingFor"
 DEFAULT_CREDENTIAL: Final = "default"
 
 
@@ -58,6 +62,10 @@ class Head(Model):
     version: int
     """Of its authority: raised by whatever revokes or narrows, so that older stamps are known to be old."""
     removed: bool
+    paused: bool = False
+    """Whether the person has paused it: it is offered no tasks."""
+    blocked: list[str] = Field(default=[])
+    """The agents that may not send to it, by the person's word."""
     inherits: bool = False
     """Whether it follows the person's active workspace (common 3.1). The directory tells its workspace either way."""
 
@@ -69,6 +77,9 @@ class Head(Model):
             "mesh": "mesh" in self.capabilities,
             "ran": self.ran,
             "revoked": self.removed,
+            "paused": self.paused,
+            "blocked": [*self.blocked],
+            "mode": self.mode,
         }
 
     @property
@@ -116,6 +127,22 @@ class Claim(Model):
     color: str | None
 
 
+class ChainLink(Model):
+    agentId: str
+    name: str
+
+
+class WorkingFor(Model):
+    """The row `workingFor`: for whom the agent has tasks that it was given and did not end (security 2.24)."""
+
+    originators: list[ChainLink] = Field(default=[])
+    """Those of the oldest task first."""
+    more: int = 0
+    """How many there are beyond those."""
+    strictest: ModeName = "auto"
+    """The strictest of the modes under which they sent."""
+
+
 class DispatchedCall(Model):
     """The row of a call that was committed with its admission and is not settled yet (0009)."""
 
@@ -132,6 +159,7 @@ class AgentState:
     head: Head | None = None
     credentials: dict[str, Credential] = field(default_factory=dict)
     waiting: int = 0
+    working_for: WorkingFor = field(default_factory=WorkingFor)
     claims: dict[str, Claim] = field(default_factory=dict)
     keys: dict[str, UsedKey] = field(default_factory=dict)
     """Used idempotency keys by digest, oldest first: their rows are named by time."""
@@ -167,6 +195,8 @@ def apply(state: AgentState, effect: RowEffect) -> None:
             state.head = Head.model_validate(value)
         case ("waiting", _, _), Put(_, int() as count):
             state.waiting = count
+        case (row, _, _), Put(_, value) if row == WORKING_FOR_ROW:
+            state.working_for = WorkingFor.model_validate(value)
         case ("credential", _, name), Put(_, value):
             state.credentials[name] = Credential.model_validate(value)
         case ("credential", _, name), _:

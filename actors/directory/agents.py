@@ -60,6 +60,7 @@ def agent_add(state: DirectoryState, body: AgentAdd, context: Context) -> Decisi
         "mesh": "mesh" in body.capabilities,
         "ran": False,
         "revoked": False,
+        "mode": body.mode,
     }
     # before_reply: the token that the person is now shown works at once, and the mailbox takes tasks.
     effects = (

@@ -1,7 +1,7 @@
 """An agent's mailbox, `mailbox/-/ID`: the tasks sent to it, and the mirror of the tasks it sent.
 
 Invariants: the recipient's mailbox is the authority on a thread; a thread ends exactly once; nothing is queued that
-could not be delivered; a notification never causes another message.
+could not be delivered; a notification never causes another message; at most one runtime has a thread leased.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from actors.decision import RowEffect, Rules, Verb
-from actors.mailbox import closing, inbox, sending
+from actors.mailbox import closing, due, inbox, leasing, oversight, request_notices, sending
 from actors.mailbox.invariants import problems
 from actors.mailbox.state import MailboxState, apply
 
@@ -35,6 +35,11 @@ class MailboxRules(Rules[MailboxState]):
     def problems(self, state: MailboxState) -> list[str]:
         return problems(state)
 
+    def shed(self, state: MailboxState) -> bool:
+        return state.shed()
 
-_TABLE: Final = sending.VERBS | inbox.VERBS | closing.VERBS
+
+_TABLE: Final = (
+    sending.VERBS | inbox.VERBS | closing.VERBS | leasing.VERBS | due.VERBS | oversight.VERBS | request_notices.VERBS
+)
 RULES: Final = MailboxRules()

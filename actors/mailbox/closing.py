@@ -2,93 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from actors.decision import Context, Decision, Delete, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
-from actors.mailbox.envelope import reply_size_refusal
-from actors.mailbox.keeping import without_old_ends
-from actors.mailbox.state import (
-    FACTS_ROW,
-    Facts,
-    MailboxState,
-    Received,
-    Result,
-    received_row,
-    result_row,
-    sent_row,
-    task_row,
-)
+from actors.decision import Context, Decision, Effect, PrincipalKind, Put, Verb, VerbTable
+from actors.mailbox.changes import Changes
+from actors.mailbox.due import cancel_of_removed, take_back
+from actors.mailbox.ending import Ending, ThreadChanged, end
+from actors.mailbox.envelope import result_size_refusal
+from actors.mailbox.following import following
+from actors.mailbox.rows import FACTS_ROW, Facts, Received, Result, result_row, sent_row
+from actors.mailbox.state import MailboxState
 from actors.mailbox.stored import reporting_stored
-from actors.mailbox.thread import ENDS, EVENT_OF_REPLY, ThreadEvent, after
-from actors.mailbox.waiting import reporting_waiting
+from actors.mailbox.thread import ENDS, EVENT_OF_REPLY, ThreadEvent, after, thread_closed
 from actors.parsed import DONE, parsed, sending_owner
 from bus import address
-from bus.value import Record
-from tools.agent import AgentRejectInput, AgentReplyInput, Outcome, ThreadState
+from tools.agent import AgentRejectInput, AgentReplyInput
 from tools.base import Model
 from tools.errors import NOT_FOUND, Refusal
 from tools.plain_json import encoded_bytes
 
 
-class ThreadChanged(Model):
-    """What the recipient's mailbox tells the originator's."""
-
-    threadId: str
-    state: ThreadState
-    outcome: Outcome | None = None
-    reason: str | None = None
-    result: Result | None = None
-
-
-_EVENT_OF_END: Final[Mapping[ThreadState, str]] = {
-    "completed": "thread.completed",
-    "failed": "thread.failed",
-    "rejected": "thread.rejected",
-    "cancelled": "thread.cancelled",
-}
+class CredentialEnded(Model):
+    credential: str
 
 
 def agent_reply(state: MailboxState, body: AgentReplyInput, context: Context) -> Decision:
-    refusal = reply_size_refusal(body)
+    """It closes the thread whoever has it leased."""
     thread = _own_thread(state, body.threadId, context)
-    if thread is None or refusal is not None:
-        return Decision(NOT_FOUND if thread is None else refusal)
-    ended = after(thread.state, EVENT_OF_REPLY[body.outcome])
-    if isinstance(ended, Refusal):
-        return Decision(ended)
+    if thread is None:
+        return Decision(NOT_FOUND)
+    event = EVENT_OF_REPLY[body.outcome]
+    refusal = result_size_refusal(body.model_dump(include={"body", "artifacts", "usage"}))
+    refusal = refusal or _end_refusal(thread, event, context)
+    if refusal is not None:
+        return Decision(refusal)
+    changes = Changes(state, context)
     result = Result(body=body.body, artifacts=body.artifacts, usage=body.usage)
-    news = ThreadChanged(threadId=body.threadId, state=ended, outcome=body.outcome, result=result)
-    reply: Record = {"threadId": body.threadId, "state": ended, "outcome": body.outcome}
-    return Decision(reply, _end(state, news, "agent_reply", context))
+    row = end(changes, body.threadId, Ending(event, "agent_reply", outcome=body.outcome, result=result))
+    return changes.decision({"threadId": body.threadId, "state": row.state, "outcome": body.outcome})
 
 
 def agent_reject(state: MailboxState, body: AgentRejectInput, context: Context) -> Decision:
     thread = _own_thread(state, body.threadId, context)
     if thread is None:
         return Decision(NOT_FOUND)
-    ended = after(thread.state, "rejected")
-    if isinstance(ended, Refusal):
-        return Decision(ended)
-    news = ThreadChanged(threadId=body.threadId, state=ended, reason=body.reason)
-    reply: Record = {"threadId": body.threadId, "state": ended}
-    return Decision(reply, _end(state, news, "agent_reject", context))
+    refusal = _end_refusal(thread, "rejected", context)
+    if refusal is not None:
+        return Decision(refusal)
+    changes = Changes(state, context)
+    row = end(changes, body.threadId, Ending("rejected", "agent_reject", reason=body.reason))
+    return changes.decision({"threadId": body.threadId, "state": row.state})
 
 
 def facts_changed(state: MailboxState, body: Facts, context: Context) -> Decision:
     """New facts from the agent's owner; only the very first come from the directory. A removed agent's open threads are
-    cancelled, so that nobody waits for an answer that cannot come."""
+    cancelled, so that nobody waits for an answer that cannot come, and what was leased without the mesh is taken."""
     sender = sending_owner(context, "agent", "app")
     if sender not in (address.agent(context.address.id), address.DIRECTORY):
         raise ValueError("only an agent's own owner and the directory tell its facts")
     # Two senders have no order between them: the directory's first facts may come after newer ones.
     if body == state.facts or (sender == address.DIRECTORY and state.facts is not None):
         return DONE
-    effects: list[Effect] = [Put(FACTS_ROW, body.model_dump())]
+    changes = Changes(state, context)
     if body.revoked:
-        for _, thread_id in state.arrivals.items:
-            effects.extend(_cancelled(state, thread_id, "recipient_removed", context))
-    return Decision({}, tuple(effects))
+        cancel_of_removed(changes)
+    elif not body.mesh:
+        for thread_id in state.leases:
+            take_back(changes, thread_id, "mesh_lost")
+    decision = changes.decision()
+    return Decision(decision.reply, (Put(FACTS_ROW, body.model_dump()), *decision.effects))
+
+
+def credential_ended(state: MailboxState, body: CredentialEnded, context: Context) -> Decision:
+    """What was leased by a credential that is revoked or replaced is offered again at once (security 2.10)."""
+    if sending_owner(context, "agent").id != context.address.id:
+        raise ValueError("only an agent's own owner tells of its credentials")
+    changes = Changes(state, context)
+    for thread_id, lease in state.leases.items():
+        if lease.credential == body.credential:
+            take_back(changes, thread_id, "credential_ended")
+    return changes.decision() if changes.leases else DONE
 
 
 def thread_changed(state: MailboxState, body: ThreadChanged, context: Context) -> Decision:
@@ -104,6 +97,7 @@ def thread_changed(state: MailboxState, body: ThreadChanged, context: Context) -
             "state": body.state,
             "outcome": body.outcome,
             "reason": body.reason,
+            "cause": body.cause,
             "changedAt": context.now_ms,
             "bytes": mirror.bytes if body.state not in ENDS else _kept_bytes(body.result),
         }
@@ -124,46 +118,24 @@ def _own_thread(state: MailboxState, thread_id: str, context: Context) -> Receiv
     return state.received.get(thread_id) if context.principal.agent_id == context.address.id else None
 
 
-def _cancelled(state: MailboxState, thread_id: str, event: ThreadEvent, context: Context) -> tuple[Effect, ...]:
-    ended = after(state.received[thread_id].state, event)
-    assert not isinstance(ended, Refusal)
-    reason = "The agent that this task was sent to has been removed."
-    return _ended(state, ThreadChanged(threadId=thread_id, state=ended, reason=reason), event, context)
+def _end_refusal(thread: Received, event: ThreadEvent, context: Context) -> Refusal | None:
+    ended = after(thread.state, event)
+    if isinstance(ended, Refusal):
+        return ended
+    # The timer that ends it may be late.
+    return thread_closed("expired") if thread.is_overdue(context.now_ms) else None
 
-
-def _end(state: MailboxState, news: ThreadChanged, cause: str, context: Context) -> tuple[Effect, ...]:
-    return (*_ended(state, news, cause, context), *without_old_ends(state))
-
-
-def _ended(state: MailboxState, news: ThreadChanged, cause: str, context: Context) -> tuple[Effect, ...]:
-    """The event says by what the thread ended (mesh 4.7)."""
-    thread = state.received[news.threadId]
-    kept = thread.model_copy(update={"state": news.state, "changedAt": context.now_ms})
-    told: Record = {
-        "threadId": news.threadId,
-        "from": thread.senderId,
-        "to": context.address.id,
-        "workspaceId": thread.workspaceId,
-        "cause": cause,
-        "outcome": news.outcome,
-    }
-    return (
-        Put(received_row(news.threadId), kept.model_dump()),
-        Delete(task_row(news.threadId)),
-        # before_reply: whoever was answered finds the end in the originator's inbox.
-        Send(address.mailbox(thread.senderId), "thread_changed", news.model_dump(), before_reply=True),
-        Event("thread.partial" if news.outcome == "partial" else _EVENT_OF_END[news.state], told),
-    )
-
-
-_AGENT: Final = frozenset({PrincipalKind.AGENT})
-_OWNER: Final = frozenset({PrincipalKind.OWNER})
 
 VERBS: Final[VerbTable[MailboxState]] = VerbTable(
     {
-        "agent_reply": Verb(reporting_waiting(parsed(AgentReplyInput, agent_reply)), _AGENT),
-        "agent_reject": Verb(reporting_waiting(parsed(AgentRejectInput, agent_reject)), _AGENT),
-        "facts_changed": Verb(reporting_waiting(parsed(Facts, facts_changed)), _OWNER),
-        "thread_changed": Verb(reporting_stored(reporting_waiting(parsed(ThreadChanged, thread_changed))), _OWNER),
+        "agent_reply": Verb(following(parsed(AgentReplyInput, agent_reply)), frozenset({PrincipalKind.AGENT})),
+        "agent_reject": Verb(following(parsed(AgentRejectInput, agent_reject)), frozenset({PrincipalKind.AGENT})),
+        "facts_changed": Verb(following(parsed(Facts, facts_changed)), frozenset({PrincipalKind.OWNER})),
+        "credential_ended": Verb(
+            following(parsed(CredentialEnded, credential_ended)), frozenset({PrincipalKind.OWNER})
+        ),
+        "thread_changed": Verb(
+            reporting_stored(following(parsed(ThreadChanged, thread_changed))), frozenset({PrincipalKind.OWNER})
+        ),
     }
 )

@@ -6,34 +6,47 @@ Reading is safe to repeat: it uses up nothing. Its only effects are that tasks l
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from heapq import merge
 from typing import Final
 
 from pydantic import Field
 
-from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
+from actors.decision import Context, Decision, Effect, PrincipalKind, Put, Verb, VerbTable
+from actors.mailbox.changes import Changes
 from actors.mailbox.envelope import AUTHOR, shown_task
+from actors.mailbox.following import following
 from actors.mailbox.keeping import is_listed, without_old_notices
 from actors.mailbox.paging import BadCursor, Page, Places, page_of
-from actors.mailbox.state import MailboxState, Received, received_row, sent_row
-from actors.mailbox.thread import after
-from actors.mailbox.waiting import reporting_waiting
+from actors.mailbox.request_notices import listed_requests, seen_requests
+from actors.mailbox.rows import Received, Turn, sent_row
+from actors.mailbox.state import MailboxState
 from actors.parsed import parsed
-from bus import address
 from bus.limits import (
+    context_ref_shown_bytes_max,
     inbox_deliveries_bytes_max,
     inbox_items_max,
     inbox_notifications_bytes_max,
     inbox_open_threads_bytes_max,
+    inbox_requests_bytes_max,
 )
 from bus.value import Record, Value
 from tools.agent import AgentInboxInput
 from tools.base import Model
-from tools.errors import NOT_FOUND, Refusal, invalid_arguments
+from tools.errors import NOT_FOUND, invalid_arguments
 from tools.fence import fenced, fenced_data
+from tools.task import EndCause
 from tools.times import rfc3339
+
+_LAST: Final = "\U0010ffff"
+"""Behind every id."""
+
+_AUTHOR_OF_REASON: Final[Mapping[EndCause, str]] = {
+    "person": "the person",
+    "deadline": "NEXUS",
+    "recipient_removed": "NEXUS",
+    "delivery_exhausted": "NEXUS",
+}
 
 
 class MailboxPeek(Model):
@@ -48,42 +61,60 @@ def agent_inbox(state: MailboxState, body: AgentInboxInput, context: Context) ->
     except BadCursor:
         return Decision(invalid_arguments({"cursor": "is not a nextCursor of agent_inbox"}))
     # What this reading shows has been delivered by it, so that the first reading and the next say the same.
-    deliveries = page_of(_deliveries(state, places, is_read=True), body.limit, inbox_deliveries_bytes_max)
+    found = _deliveries(state, places, context.now_ms, is_read=True)
+    deliveries = page_of(found, body.limit, inbox_deliveries_bytes_max, _resolved_bytes)
     notices = page_of(_notices(state, places, context.now_ms), body.limit, inbox_notifications_bytes_max)
     open_threads = page_of(_open_threads(state), inbox_items_max, inbox_open_threads_bytes_max)
-    following = Places(_place_after(deliveries, places), notices.last or places.notice)
+    asked = listed_requests(state, context.now_ms) if body.cursor is None else iter(())
+    requests = page_of(asked, inbox_items_max, inbox_requests_bytes_max)
+    following_places = Places(_place_after(deliveries, places), notices.last or places.notice)
     reply: Record = {
         "deliveries": deliveries.items,
         "openThreads": open_threads.items,
         "openThreadsTruncated": open_threads.more,
         "notifications": notices.items,
+        "requests": requests.items,
         "waiting": state.waiting,
-        "nextCursor": following.cursor() if deliveries.more or notices.more else None,
+        "isPaused": state.facts is not None and state.facts.paused,
+        "nextCursor": following_places.cursor() if deliveries.more or notices.more else None,
     }
-    return Decision(reply, (*_shown(state, deliveries, context), *_seen(state, notices, context.now_ms)))
+    changes = Changes(state, context)
+    _show(changes, deliveries)
+    shown = changes.decision(reply)
+    seen = (*_seen(state, notices, context.now_ms), *seen_requests(state, requests))
+    return Decision(reply, (*shown.effects, *seen))
 
 
 def mailbox_peek(state: MailboxState, body: MailboxPeek, context: Context) -> Decision:
     """What waits, for the person, who takes nothing by looking."""
     if state.facts is None:
         return Decision(NOT_FOUND)
-    deliveries = page_of(_deliveries(state, Places(), is_read=False), body.limit, inbox_deliveries_bytes_max)
+    found = _deliveries(state, Places(), context.now_ms, is_read=False)
+    deliveries = page_of(found, body.limit, inbox_deliveries_bytes_max, _resolved_bytes)
+    oldest = state.arrivals.first()
     reply: Record = {
         "name": state.facts.name,
         "deliveries": deliveries.items,
-        "queued": len(state.queue.items),
+        "queued": len(state.queue),
         "waiting": state.waiting,
+        "leased": len(state.leases),
+        "leasable": len(state.leasable),
+        "deadLetters": len(state.dead_letters),
+        "oldestQueuedAt": None if oldest is None else rfc3339(state.received[oldest[1]].queuedAt),
+        "isPaused": state.facts.paused,
         "truncated": deliveries.more,
     }
     return Decision(reply)
 
 
-def _deliveries(state: MailboxState, places: Places, *, is_read: bool) -> Iterator[tuple[tuple[int, int, str], Record]]:
-    """By priority, then arrival (mesh 4.6)."""
-    items = state.queue.items
-    start = bisect_right(items, (*places.delivery, "\U0010ffff"))
-    for place in items[start:]:
+def _deliveries(state: MailboxState, places: Places, now_ms: int, *, is_read: bool) -> Iterator[tuple[Turn, Record]]:
+    """By priority, then arrival (mesh 4.6), leased or not. A paused agent keeps what it has and is shown no more."""
+    is_paused = state.facts is not None and state.facts.paused
+    order = state.delivered if is_read and is_paused else state.queue
+    for place in order.after((*places.delivery, _LAST)):
         thread_id = place[2]
+        if state.received[thread_id].is_overdue(now_ms):
+            continue
         thread = state.received[thread_id]
         yield (
             place,
@@ -94,6 +125,7 @@ def _deliveries(state: MailboxState, places: Places, *, is_read: bool) -> Iterat
                 "state": "delivered" if is_read else thread.state,
                 "queuedAt": rfc3339(thread.queuedAt),
                 "chainDepth": thread.depth,
+                "attempt": _attempt(state, thread_id, thread),
                 "task": shown_task(state.tasks[thread_id]),
             },
         )
@@ -101,8 +133,7 @@ def _deliveries(state: MailboxState, places: Places, *, is_read: bool) -> Iterat
 
 def _notices(state: MailboxState, places: Places, now_ms: int) -> Iterator[tuple[tuple[int, str], Record]]:
     """Newest first, each thread's latest state."""
-    items = state.notices.items
-    for place in reversed(items[: bisect_left(items, places.notice)]):
+    for place in state.notices.before(places.notice):
         changed_ms, thread_id = place
         if not is_listed(changed_ms, now_ms):
             return
@@ -115,7 +146,8 @@ def _notices(state: MailboxState, places: Places, now_ms: int) -> Iterator[tuple
                 "title": sent.title,
                 "state": sent.state,
                 "outcome": sent.outcome,
-                "reason": None if sent.reason is None else fenced(AUTHOR, sent.reason),
+                "cause": sent.cause,
+                "reason": None if sent.reason is None else fenced(_author(sent.cause), sent.reason),
                 "result": _result(state, thread_id),
                 "changedAt": rfc3339(changed_ms),
                 "isNew": sent.unseen,
@@ -137,10 +169,9 @@ def _result(state: MailboxState, thread_id: str) -> Record | None:
 
 def _open_threads(state: MailboxState) -> Iterator[tuple[str, Record]]:
     """In short and oldest change first: tasks the agent was shown and owes an answer, and tasks it sent."""
-    received = ((state.received[thread_id], thread_id) for _, thread_id in state.arrivals.items)
-    owed = ((thread.changedAt, thread_id, "recipient") for thread, thread_id in received if thread.state != "queued")
-    sent = ((changed_ms, thread_id, "originator") for changed_ms, thread_id in state.opened.items)
-    for changed_ms, thread_id, role in merge(sorted(owed), sent):
+    owed = ((changed_ms, thread_id, "recipient") for changed_ms, thread_id in state.owed)
+    sent = ((changed_ms, thread_id, "originator") for changed_ms, thread_id in state.opened)
+    for changed_ms, thread_id, role in merge(owed, sent):
         row = state.received[thread_id] if role == "recipient" else state.sent[thread_id]
         peer = (row.senderId, row.senderName) if isinstance(row, Received) else (row.recipientId, row.recipientName)
         yield (
@@ -156,38 +187,50 @@ def _open_threads(state: MailboxState) -> Iterator[tuple[str, Record]]:
         )
 
 
-def _shown(state: MailboxState, deliveries: Page[tuple[int, int, str]], context: Context) -> Iterator[Effect]:
-    for thread_id in _thread_ids(deliveries.items):
-        thread = state.received[thread_id]
-        if thread.state != "queued":
-            continue
-        delivered = after(thread.state, "shown")
-        assert not isinstance(delivered, Refusal)
-        row = thread.model_copy(update={"state": delivered, "changedAt": context.now_ms})
-        yield Put(received_row(thread_id), row.model_dump())
-        yield Send(address.mailbox(thread.senderId), "thread_changed", {"threadId": thread_id, "state": delivered})
-        yield Event("thread.delivered", {"threadId": thread_id, "from": thread.senderId, "to": context.address.id})
+def _attempt(state: MailboxState, thread_id: str, row: Received) -> int:
+    """How many deliveries to runtimes there were, one under way included."""
+    lease = state.leases.get(thread_id)
+    return row.attempts if lease is None else lease.attempt
+
+
+def _author(cause: EndCause | None) -> str:
+    return AUTHOR if cause is None else _AUTHOR_OF_REASON.get(cause, AUTHOR)
+
+
+def _resolved_bytes(delivery: Record) -> int:
+    """What the gateway adds when it reads the context references as the recipient (mesh 3.2)."""
+    task = delivery["task"]
+    references = task.get("contextRefs") if isinstance(task, dict) else None
+    return context_ref_shown_bytes_max * len(references) if isinstance(references, list) else 0
+
+
+def _show(changes: Changes, deliveries: Page[Turn]) -> None:
+    for thread_id in _ids(deliveries.items):
+        if changes.open_thread(thread_id).state == "queued":
+            row = changes.step(thread_id, "shown")
+            changes.tell_originator(thread_id, {"threadId": thread_id, "state": row.state})
+            changes.event("thread.delivered", thread_id)
 
 
 def _seen(state: MailboxState, notices: Page[tuple[int, str]], now_ms: int) -> Iterator[Effect]:
-    for thread_id in _thread_ids(notices.items):
+    for thread_id in _ids(notices.items):
         sent = state.sent[thread_id]
         if sent.unseen:
             yield Put(sent_row(thread_id), sent.model_copy(update={"unseen": False}).model_dump())
     yield from without_old_notices(state, now_ms)
 
 
-def _thread_ids(items: list[Value]) -> Iterator[str]:
+def _ids(items: list[Value]) -> Iterator[str]:
     return (str(item["threadId"]) for item in items if isinstance(item, dict))
 
 
-def _place_after(deliveries: Page[tuple[int, int, str]], places: Places) -> tuple[int, int]:
+def _place_after(deliveries: Page[Turn], places: Places) -> tuple[int, int]:
     return places.delivery if deliveries.last is None else deliveries.last[:2]
 
 
 VERBS: Final[VerbTable[MailboxState]] = VerbTable(
     {
-        "agent_inbox": Verb(reporting_waiting(parsed(AgentInboxInput, agent_inbox)), frozenset({PrincipalKind.AGENT})),
+        "agent_inbox": Verb(following(parsed(AgentInboxInput, agent_inbox)), frozenset({PrincipalKind.AGENT})),
         "mailbox_peek": Verb(parsed(MailboxPeek, mailbox_peek), frozenset({PrincipalKind.PERSON})),
     }
 )

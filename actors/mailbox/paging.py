@@ -7,7 +7,7 @@ so a cursor stays valid while things come and go (common 7.3). Clients see it se
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
@@ -55,12 +55,20 @@ class Page(Generic[Place]):
     more: bool = False
 
 
-def page_of(candidates: Iterable[tuple[Place, Record]], count_max: int, bytes_max: int) -> Page[Place]:
-    """Take candidates in order while they fit. The first is always taken: limits see to it that any one fits."""
+def page_of(
+    candidates: Iterable[tuple[Place, Record]],
+    count_max: int,
+    bytes_max: int,
+    bytes_to_come: Callable[[Record], int] = lambda item: 0,
+) -> Page[Place]:
+    """Take candidates in order while they fit. The first is always taken: limits see to it that any one fits.
+
+    `bytes_to_come` is by how much an item may still grow before it leaves.
+    """
     page: Page[Place] = Page()
     used = 0
     for place, item in candidates:
-        used += encoded_bytes(item) + 1  # and the comma
+        used += encoded_bytes(item) + bytes_to_come(item) + 1  # and the comma
         if page.items and (len(page.items) >= count_max or used > bytes_max):
             page.more = True
             return page

@@ -11,6 +11,8 @@ import hashlib
 import json
 from typing import Final
 
+from pydantic import Field
+
 from actors.decision import (
     Answer,
     Context,
@@ -26,11 +28,13 @@ from actors.decision import (
     VerbTable,
 )
 from actors.mailbox.envelope import task_bytes, task_size_refusal
+from actors.mailbox.following import following
 from actors.mailbox.keeping import without_old_notices
+from actors.mailbox.originators import stricter
 from actors.mailbox.rates import rate_refusal, room_refusal
-from actors.mailbox.state import (
+from actors.mailbox.rows import (
+    ChainLink,
     Facts,
-    MailboxState,
     Offer,
     Received,
     Sent,
@@ -39,16 +43,18 @@ from actors.mailbox.state import (
     sent_row,
     task_row,
 )
+from actors.mailbox.state import MailboxState
 from actors.mailbox.stored import reporting_stored
 from actors.mailbox.thread import ENDS
-from actors.mailbox.waiting import reporting_waiting
 from actors.parsed import DONE, parsed, sending_owner
 from bus import address
 from bus.limits import chain_depth_max
 from bus.value import Record
-from tools.agent import AgentTriggerInput, TaskEnvelope
+from tools.agent import AgentTriggerInput
+from tools.autonomy import ModeName
 from tools.base import Model
-from tools.errors import NOT_FOUND, Code, Refusal, unavailable
+from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments, unavailable
+from tools.task import TaskEnvelope
 from tools.tiers import TierFacts, delivery_refusal
 
 
@@ -57,6 +63,9 @@ class TaskOffered(Model):
     sender: Facts
     task: TaskEnvelope
     depth: int
+    chain: list[ChainLink] = Field(default=[])
+    """The agents that led to it, the sender last. Offers of older releases do not tell."""
+    strictest: ModeName = "auto"
 
 
 class TaskAccepted(Model):
@@ -79,8 +88,9 @@ def agent_trigger(state: MailboxState, body: AgentTriggerInput, context: Context
     argument_hash = None if key is None else _argument_hash(body)
     if key is not None and key in state.keys:
         return _repeated(state, state.keys[key], argument_hash, context)
-    depth = _depth(state, body.task)
-    refusal = task_size_refusal(body.task) or (depth if isinstance(depth, Refusal) else rate_refusal(state, context))
+    depth = _depth(state, body.task, context)
+    refusal = task_size_refusal(body.task) or _deadline_refusal(body.task, context)
+    refusal = refusal or (depth if isinstance(depth, Refusal) else rate_refusal(state, context))
     if refusal is None:
         refusal = _recipient_refusal(body.agentId, facts.for_tiers(context.address.id))
     if refusal is not None or isinstance(depth, Refusal):
@@ -98,9 +108,11 @@ def agent_trigger(state: MailboxState, body: AgentTriggerInput, context: Context
     )
     offered: Record = {
         "threadId": thread_id,
-        "sender": facts.model_dump(),
+        "sender": facts.model_copy(update={"blocked": []}).model_dump(),
         "task": body.task.model_dump(exclude_defaults=True),
         "depth": depth,
+        "chain": [link.model_dump() for link in _chain(state, body.task, facts, context)],
+        "strictest": stricter(facts.mode, state.originators.strictest()),
     }
     effects: tuple[Effect, ...] = (
         Put(offer_row(thread_id), offer.model_dump()),
@@ -139,6 +151,9 @@ def task_offered(state: MailboxState, body: TaskOffered, context: Context) -> De
         state="queued",
         queuedAt=context.now_ms,
         changedAt=context.now_ms,
+        deadline=body.task.deadline_ms,
+        chain=body.chain,
+        strictest=body.strictest,
     )
     queued: Record = {
         "threadId": body.threadId,
@@ -230,20 +245,36 @@ def _repeated(state: MailboxState, thread_id: str, argument_hash: str | None, co
     return Decision(None, (Put(offer_row(thread_id), joined.model_dump()),))
 
 
-def _depth(state: MailboxState, task: TaskEnvelope) -> int | Refusal:
+def _depth(state: MailboxState, task: TaskEnvelope, context: Context) -> int | Refusal:
     """Where in a chain the new thread stands: 1 without a parent (mesh 3.3)."""
     if task.parentThreadId is None:
         return 1
     parent = state.received.get(task.parentThreadId)
     if parent is None:
         return NOT_FOUND
-    if parent.state in ENDS:
+    state_now = "expired" if not parent.has_ended and parent.is_overdue(context.now_ms) else parent.state
+    if state_now in ENDS:
         message = "The parent thread has ended, so no task can serve it. Leave parentThreadId out or name an open one."
-        return Refusal(Code.THREAD_CLOSED, message, details={"state": parent.state})
+        return Refusal(Code.THREAD_CLOSED, message, details={"state": state_now})
     if parent.depth >= chain_depth_max:
         message = "The chain of tasks is as deep as it may become. Do this part yourself, or answer what you have."
         return Refusal(Code.WRONG_STATE, message, details={"limit": chain_depth_max})
     return parent.depth + 1
+
+
+def _deadline_refusal(task: TaskEnvelope, context: Context) -> Refusal | None:
+    deadline_ms = task.deadline_ms
+    if deadline_ms is None or deadline_ms > context.now_ms:
+        return None
+    return invalid_arguments({"task.deadline": "must lie ahead of now"})
+
+
+def _chain(state: MailboxState, task: TaskEnvelope, facts: Facts, context: Context) -> list[ChainLink]:
+    """The agents that lead to this task, the sender last (security 2.24). Whoever names no parent is taken to act for
+    those that it works for: nothing is laundered by leaving the parent out."""
+    parent = None if task.parentThreadId is None else state.received.get(task.parentThreadId)
+    links = state.originators.listed(state.received.get, chain_depth_max - 1) if parent is None else parent.originators
+    return [*links, ChainLink(agentId=context.address.id, name=facts.name)]
 
 
 def _recipient_refusal(recipient_id: str, caller: TierFacts) -> Refusal | None:
@@ -282,8 +313,8 @@ _OWNER: Final = frozenset({PrincipalKind.OWNER})
 
 VERBS: Final[VerbTable[MailboxState]] = VerbTable(
     {
-        "agent_trigger": Verb(reporting_stored(reporting_waiting(parsed(AgentTriggerInput, agent_trigger))), _AGENT),
-        "task_offered": Verb(reporting_waiting(parsed(TaskOffered, task_offered)), _OWNER),
+        "agent_trigger": Verb(reporting_stored(following(parsed(AgentTriggerInput, agent_trigger))), _AGENT),
+        "task_offered": Verb(following(parsed(TaskOffered, task_offered)), _OWNER),
         "task_accepted": Verb(parsed(TaskAccepted, task_accepted), _OWNER),
         "task_refused": Verb(reporting_stored(parsed(TaskRefused, task_refused)), _OWNER),
         "message_died": Verb(reporting_stored(message_died), _OWNER),

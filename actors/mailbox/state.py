@@ -1,144 +1,45 @@
-"""A mailbox's rows, and the orders and counts that are built from them.
+"""A mailbox's state: its rows (rows.py), and the orders and counts that are built from them.
 
-| row | holds |
-| --- | --- |
-| `facts` | what deliveries to this agent are decided by, as its agent owner tells it |
-| `received/<thread>` | a thread sent to this agent; its state here is the authority |
-| `task/<thread>` | the Task Envelope of an open one |
-| `offer/<thread>` | a task on its way to the recipient's mailbox; the call that sent it is still open |
-| `sent/<thread>` | the mirror of a thread that this agent opened, and whether its news was shown |
-| `result/<thread>` | what the recipient answered |
-
-Everything else in `MailboxState` depends on the rows alone and never on the order in which they came, so that a
-reload and a life lead to the same state.
+Everything beside the rows depends on the rows alone and never on the order in which they came, so that a reload and a
+life lead to the same state. Each row costs about the same to apply, however many there are.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar, cast
 
 from actors.decision import Put, RowEffect
-from actors.mailbox.thread import ENDS, WAITS
-from tools.agent import Outcome, TaskEnvelope, ThreadState
-from tools.base import Model
-from tools.plain_json import JsonList, JsonObject
-from tools.tiers import TierFacts
+from actors.mailbox.originators import Originators
+from actors.mailbox.rows import (
+    Dated,
+    Facts,
+    Lease,
+    Offer,
+    Received,
+    RequestNotice,
+    Result,
+    Sent,
+    Turn,
+)
+from actors.mailbox.sorted_items import SortedItems
+from actors.mailbox.thread import ENDS
+from bus.limits import mailbox_shed_at_once
+from bus.value import Record, Value
+from tools.task import ThreadState
 
-FACTS_ROW: Final = "facts"
-
-
-def received_row(thread_id: str) -> str:
-    return f"received/{thread_id}"
-
-
-def task_row(thread_id: str) -> str:
-    return f"task/{thread_id}"
-
-
-def offer_row(thread_id: str) -> str:
-    return f"offer/{thread_id}"
-
-
-def sent_row(thread_id: str) -> str:
-    return f"sent/{thread_id}"
-
-
-def result_row(thread_id: str) -> str:
-    return f"result/{thread_id}"
-
-
-class Facts(Model):
-    """The body of `facts_changed` and of a task's sender."""
-
-    workspaceId: str
-    name: str
-    mesh: bool
-    ran: bool
-    revoked: bool
-
-    def for_tiers(self, agent_id: str) -> TierFacts:
-        return TierFacts(agent_id, self.workspaceId, self.mesh, self.ran, self.revoked)
-
-
-class Received(Model):
-    senderId: str
-    senderName: str
-    workspaceId: str
-    """The workspace that the thread was opened in."""
-    title: str
-    rank: int
-    """1 to 4, from the priority: lower comes first."""
-    arrival: int
-    """Grows among open threads; orders those of one rank (mesh 4.6)."""
-    depth: int
-    state: ThreadState
-    queuedAt: int
-    changedAt: int
-
-
-class Offer(Model):
-    callIds: list[str]
-    """The calls that wait for the answer: repeats under the same idempotency key join the first."""
-    recipientId: str
-    title: str
-    depth: int
-    parentThreadId: str | None
-    key: str | None
-    """Workspace and idempotency key."""
-    argumentHash: str | None
-    bytes: int = 0
-    """Of the task. Rows of older releases do not tell."""
-
-
-class Sent(Model):
-    """The originator's mirror of a thread that it opened."""
-
-    recipientId: str
-    recipientName: str
-    title: str
-    depth: int
-    parentThreadId: str | None
-    key: str | None
-    argumentHash: str | None
-    state: ThreadState
-    outcome: Outcome | None
-    reason: str | None
-    openedAt: int
-    changedAt: int
-    bytes: int = 0
-    """What is kept of it: the task while the thread is open, then the result."""
-    unseen: bool
-    """News that no reading of the inbox has listed yet."""
-
-    @property
-    def is_notice(self) -> bool:
-        """Whether its state is one that the originator is notified of (mesh 4.3)."""
-        return self.state == "working" or self.state in ENDS
-
-
-class Result(Model):
-    body: str
-    artifacts: JsonList
-    usage: JsonObject | None
-
-
-Item = TypeVar("Item", str, tuple[int, str], tuple[int, int, str])
-
-
-@dataclass(slots=True)
-class SortedItems(Generic[Item]):
-    """A sorted list of distinct items, whatever the order of adding."""
-
-    items: list[Item] = field(default_factory=list)
-
-    def add(self, item: Item) -> None:
-        insort(self.items, item)
-
-    def remove(self, item: Item) -> None:
-        del self.items[bisect_left(self.items, item)]
+STATES: Final[tuple[ThreadState, ...]] = (
+    "queued",
+    "delivered",
+    "working",
+    "completed",
+    "failed",
+    "rejected",
+    "expired",
+    "cancelled",
+)
 
 
 @dataclass(slots=True)
@@ -146,99 +47,191 @@ class MailboxState:
     """Everything in one mailbox, and the facts about its agent that decide what may be delivered."""
 
     facts: Facts | None = None
+    timer_ms: int | None = None
     received: dict[str, Received] = field(default_factory=dict)
-    tasks: dict[str, TaskEnvelope] = field(default_factory=dict)
+    tasks: dict[str, Record] = field(default_factory=dict)
+    """As stored: they were judged when they came."""
+    leases: dict[str, Lease] = field(default_factory=dict)
+    requests: dict[str, RequestNotice] = field(default_factory=dict)
     offers: dict[str, Offer] = field(default_factory=dict)
     sent: dict[str, Sent] = field(default_factory=dict)
     results: dict[str, Result] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     """Idempotency key -> thread, from offers and sent threads."""
-    queue: SortedItems[tuple[int, int, str]] = field(default_factory=SortedItems)
-    """(rank, arrival, thread) of the threads that wait, in the order of delivery."""
-    arrivals: SortedItems[tuple[int, str]] = field(default_factory=SortedItems)
+    queue: SortedItems[Turn] = field(default_factory=SortedItems)
+    """The threads that wait, in the order of delivery, leased or not."""
+    leasable: SortedItems[Turn] = field(default_factory=SortedItems)
+    """Those of them that nobody has leased."""
+    delivered: SortedItems[Turn] = field(default_factory=SortedItems)
+    """Those of the queue that were shown or leased before."""
+    arrivals: SortedItems[Dated] = field(default_factory=SortedItems)
     """(arrival, thread) of the open received threads."""
-    ended: SortedItems[tuple[int, str]] = field(default_factory=SortedItems)
+    owed: SortedItems[Dated] = field(default_factory=SortedItems)
+    """(last change, thread) of the received threads that are delivered or working."""
+    ended: SortedItems[Dated] = field(default_factory=SortedItems)
     """(end, thread) of the ended received threads, oldest first."""
-    opened: SortedItems[tuple[int, str]] = field(default_factory=SortedItems)
+    dead_letters: SortedItems[Dated] = field(default_factory=SortedItems)
+    """(end, thread) of the exhausted ones whose task is kept."""
+    deadlines: SortedItems[Dated] = field(default_factory=SortedItems)
+    """(deadline, thread) of the open received threads that have one."""
+    lease_ends: SortedItems[Dated] = field(default_factory=SortedItems)
+    """(end of the lease, thread)."""
+    by_state: Mapping[ThreadState, SortedItems[Dated]] = field(
+        default_factory=lambda: {state: SortedItems() for state in STATES}
+    )
+    """(when it was queued, thread) of the received threads in each state."""
+    opened: SortedItems[Dated] = field(default_factory=SortedItems)
     """(last change, thread) of the open sent threads."""
-    notices: SortedItems[tuple[int, str]] = field(default_factory=SortedItems)
+    notices: SortedItems[Dated] = field(default_factory=SortedItems)
     """(last change, thread) of the sent threads that are notifications."""
+    request_ends: SortedItems[Dated] = field(default_factory=SortedItems)
+    """(end, request)."""
     begun: SortedItems[str] = field(default_factory=SortedItems)
     """Threads that this agent offered or sent. Their ids sort by the time when that was."""
     open_by_sender: Counter[str] = field(default_factory=Counter)
     """Sender -> open received threads."""
+    originators: Originators = field(default_factory=Originators)
+    """Of the threads that are delivered or working."""
     waiting: int = 0
     stored_bytes: int = 0
     """What is kept of the threads that this agent opened."""
 
     def next_arrival(self, now_ms: int) -> int:
         # From the time, so that a number is not used again when the newest thread ends and cursors stay right.
-        return max(now_ms, self.arrivals.items[-1][0] + 1 if self.arrivals.items else 0)
+        newest = self.arrivals.last()
+        return max(now_ms, 0 if newest is None else newest[0] + 1)
+
+    def shed(self) -> bool:
+        """Let go of some of a state that nobody uses any more; whether only a little is left."""
+        rows = (self.tasks, self.received, self.leases, self.offers, self.sent, self.results, self.keys)
+        orders = (self.queue, self.leasable, self.delivered, self.arrivals, self.owed, self.ended, self.dead_letters)
+        more = (self.deadlines, self.opened, self.notices, self.request_ends, self.lease_ends, *self.by_state.values())
+        for table in cast("tuple[dict[str, object], ...]", rows):
+            for _ in range(min(mailbox_shed_at_once, len(table))):
+                table.popitem()
+        for order in (*orders, *more):
+            order.drop_some(mailbox_shed_at_once)  # type: ignore[attr-defined]
+        self.begun.drop_some(mailbox_shed_at_once)
+        return not any((*rows, *orders, *more, self.begun))
 
 
 def apply(state: MailboxState, effect: RowEffect) -> None:
-    kind, _, thread_id = effect.row.partition("/")
+    kind, _, id_ = effect.row.partition("/")
     value = effect.value if isinstance(effect, Put) else None
     match kind:
         case "facts":
             state.facts = Facts.model_validate(value)
+        case "timer":
+            assert value is None or isinstance(value, int)
+            state.timer_ms = value
         case "received":
-            _set_received(state, thread_id, None if value is None else Received.model_validate(value))
+            _set_received(state, id_, None if value is None else Received.model_validate(value))
         case "task":
-            _set(state.tasks, thread_id, None if value is None else TaskEnvelope.model_validate(value))
+            _set(state.tasks, id_, _task(value))
+        case "lease":
+            _set_lease(state, id_, None if value is None else Lease.model_validate(value))
+        case "request":
+            _set_request(state, id_, None if value is None else RequestNotice.model_validate(value))
         case "offer":
-            _set_offer(state, thread_id, None if value is None else Offer.model_validate(value))
+            _set_offer(state, id_, None if value is None else Offer.model_validate(value))
         case "sent":
-            _set_sent(state, thread_id, None if value is None else Sent.model_validate(value))
+            _set_sent(state, id_, None if value is None else Sent.model_validate(value))
         case "result":
-            _set(state.results, thread_id, None if value is None else Result.model_validate(value))
+            _set(state.results, id_, None if value is None else Result.model_validate(value))
         case _:
             raise ValueError("a mailbox has no such row")
 
 
-def waits(row: Received | Sent | None) -> int:
-    """What one thread adds to the waiting count: a task not begun, or news not yet seen."""
+def waits(row: Received | Sent | RequestNotice | None) -> int:
+    """What one row adds to the waiting count: a task not begun, or news not yet seen."""
     match row:
-        case Received(state=thread_state):
-            return int(thread_state in WAITS)
-        case Sent(unseen=unseen):
+        case Received():
+            return int(row.waits)
+        case Sent(unseen=unseen) | RequestNotice(unseen=unseen):
             return int(unseen)
         case None:
             return 0
 
 
+def turn_of(thread_id: str, row: Received | None) -> Turn | None:
+    """Its place in the order of delivery, while it waits."""
+    return (row.rank, row.arrival, thread_id) if row is not None and row.waits else None
+
+
 Row = TypeVar("Row")
 
 
-def _set(rows: dict[str, Row], thread_id: str, row: Row | None) -> None:
+def _task(value: Value) -> Record | None:
+    if value is not None and not isinstance(value, dict):
+        raise ValueError("a task is an object")
+    return value
+
+
+def _set(rows: dict[str, Row], id_: str, row: Row | None) -> None:
     if row is None:
-        rows.pop(thread_id, None)
+        rows.pop(id_, None)
     else:
-        rows[thread_id] = row
+        rows[id_] = row
 
 
 def _set_received(state: MailboxState, thread_id: str, row: Received | None) -> None:
     former = state.received.get(thread_id)
     _set(state.received, thread_id, row)
     state.waiting += waits(row) - waits(former)
+    is_leased = thread_id in state.leases
+    turn, turn_before = turn_of(thread_id, row), turn_of(thread_id, former)
+    state.queue.move(turn_before, turn)
+    state.leasable.move(None if is_leased else turn_before, None if is_leased else turn)
+    state.delivered.move(_if_shown(turn_before, former), _if_shown(turn, row))
     if former is not None:
-        if former.state in WAITS:
-            state.queue.remove((former.rank, former.arrival, thread_id))
-        if former.state in ENDS:
-            state.ended.remove((former.changedAt, thread_id))
-        else:
-            state.arrivals.remove((former.arrival, thread_id))
-            state.open_by_sender[former.senderId] -= 1
-            if not state.open_by_sender[former.senderId]:
-                del state.open_by_sender[former.senderId]
+        _place(state, thread_id, former, is_here=False)
     if row is not None:
-        if row.state in WAITS:
-            state.queue.add((row.rank, row.arrival, thread_id))
-        if row.state in ENDS:
-            state.ended.add((row.changedAt, thread_id))
-        else:
-            state.arrivals.add((row.arrival, thread_id))
-            state.open_by_sender[row.senderId] += 1
+        _place(state, thread_id, row, is_here=True)
+
+
+def _if_shown(turn: Turn | None, row: Received | None) -> Turn | None:
+    return turn if row is not None and row.state == "delivered" else None
+
+
+def _place(state: MailboxState, thread_id: str, row: Received, *, is_here: bool) -> None:
+    """Put the thread into the orders that it belongs to, or take it out of them."""
+
+    def set_in(order: SortedItems[Dated], at: int) -> None:
+        (order.add if is_here else order.remove)((at, thread_id))
+
+    set_in(state.by_state[row.state], row.queuedAt)
+    if row.has_ended:
+        set_in(state.ended, row.changedAt)
+        if row.keepsTask:
+            set_in(state.dead_letters, row.changedAt)
+        return
+    set_in(state.arrivals, row.arrival)
+    if row.deadline is not None:
+        set_in(state.deadlines, row.deadline)
+    if row.is_owed:
+        set_in(state.owed, row.changedAt)
+        (state.originators.add if is_here else state.originators.remove)(thread_id, row)
+    state.open_by_sender[row.senderId] += 1 if is_here else -1
+    if not state.open_by_sender[row.senderId]:
+        del state.open_by_sender[row.senderId]
+
+
+def _set_lease(state: MailboxState, thread_id: str, row: Lease | None) -> None:
+    former = state.leases.get(thread_id)
+    _set(state.leases, thread_id, row)
+    ends = [None if lease is None else (lease.until, thread_id) for lease in (former, row)]
+    state.lease_ends.move(*ends)
+    turn = turn_of(thread_id, state.received.get(thread_id))
+    state.leasable.move(turn if former is None else None, turn if row is None else None)
+
+
+def _set_request(state: MailboxState, request_id: str, row: RequestNotice | None) -> None:
+    former = state.requests.get(request_id)
+    _set(state.requests, request_id, row)
+    state.waiting += waits(row) - waits(former)
+    state.request_ends.move(
+        None if former is None else (former.endedAt, request_id), None if row is None else (row.endedAt, request_id)
+    )
 
 
 def _set_sent(state: MailboxState, thread_id: str, row: Sent | None) -> None:
@@ -249,16 +242,11 @@ def _set_sent(state: MailboxState, thread_id: str, row: Sent | None) -> None:
     state.stored_bytes += (0 if row is None else row.bytes) - (0 if former is None else former.bytes)
     state.waiting += waits(row) - waits(former)
     _set_key(state, thread_id, former.key if former else None, row.key if row else None)
-    if former is not None:
-        if former.is_notice:
-            state.notices.remove((former.changedAt, thread_id))
-        if former.state not in ENDS:
-            state.opened.remove((former.changedAt, thread_id))
-    if row is not None:
-        if row.is_notice:
-            state.notices.add((row.changedAt, thread_id))
-        if row.state not in ENDS:
-            state.opened.add((row.changedAt, thread_id))
+    is_news = [sent is not None and sent.is_notice for sent in (former, row)]
+    is_open = [sent is not None and sent.state not in ENDS for sent in (former, row)]
+    dates = [None if sent is None else (sent.changedAt, thread_id) for sent in (former, row)]
+    state.notices.move(*(date if news else None for date, news in zip(dates, is_news, strict=True)))
+    state.opened.move(*(date if opened else None for date, opened in zip(dates, is_open, strict=True)))
 
 
 def _set_offer(state: MailboxState, thread_id: str, row: Offer | None) -> None:

@@ -49,7 +49,9 @@ def test_a_delivery_shows_who_sent_it_and_the_task_fenced(home: Home) -> None:
         "instructions": {"untrusted": True, "source": "another agent", "text": "Count the beans."},
         "inputs": {"untrusted": True, "source": "another agent", "data": {"beans": [1, None]}},
         "expectedOutput": {"untrusted": True, "source": "another agent", "text": "A number."},
+        "contextRefs": [],
         "priority": "p1",
+        "deadline": None,
     }
 
 
