@@ -6,7 +6,11 @@ from typing import Final
 
 from bus.limits import (
     http_connections_max,
+    lease_bytes_a_call_max,
     lease_grace_ms,
+    lease_ms,
+    leases_a_call_max,
+    leases_per_mailbox_max,
     reply_bytes_max,
     stamp_valid_ms,
     task_envelope_bytes_max,
@@ -44,7 +48,9 @@ runtime_stamp_ms: Final = 2_500  # that one admission serves
 assert topics_per_link_max > 2 * 3 * http_connections_max + 2 * runtime_sessions_max
 assert 3 * max(task_envelope_bytes_max, reply_bytes_max) < runtime_frame_bytes_max <= runtime_credit_bytes_min
 assert runtime_credit_deliveries_max + runtime_requests_open_max + runtime_holding_max <= runtime_frames_queued_max
-assert runtime_frame_bytes_max < runtime_leased_bytes_at_once_max
+assert runtime_frame_bytes_max < runtime_leased_bytes_at_once_max <= lease_bytes_a_call_max
+assert runtime_leased_at_once_max <= leases_a_call_max and runtime_holding_max <= leases_per_mailbox_max
+assert runtime_silence_ms_max + runtime_greeting_ms_max < lease_ms  # who was dropped for silence comes back in time
 assert runtime_heartbeat_ms * 4 < runtime_deaf_ms_max < runtime_silence_ms_max
 assert lease_grace_ms < runtime_known_ms_max
 assert runtime_hello_ms_max < runtime_greeting_ms_max

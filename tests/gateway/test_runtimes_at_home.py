@@ -78,7 +78,7 @@ async def test_tasks_come_by_priority_then_arrival_one_after_another() -> None:
         for title, priority in (("c", "p3"), ("d", "p3"), ("b", "p2"), ("a", "p1")):
             await home.trigger("ada", "bob", title, priority=priority)
         async with home.client("bob") as mailbox:
-            seen = []
+            seen: list[str] = []
             while len(seen) < 4:
                 delivery = await asyncio.wait_for(anext(mailbox), 10)
                 seen.append(delivery.task.title)

@@ -6,28 +6,30 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from nexus.children import Bodies, Ended, Ready, product_bodies, run
-from nexus.cli import new_app
-from nexus.config import Home
-from nexus.lifecycle_cli import register
-
-COMMAND = (sys.executable, "-I", str(Path(__file__).resolve()))
+COMMAND: Final = (sys.executable, "-I", str(Path(__file__).resolve()))
 LEASE_MS: Final = 2_000
 
 
-def run_shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
+def shorten_leases() -> None:
+    """Before anything that reads their length is imported, but for the relations of limits: those are the product's."""
     import bus.limits
+    import bus.runtime_limits
 
-    # Before anything that reads it is imported.
-    assert "actors.mailbox" not in sys.modules
+    assert "actors" not in sys.modules, "somebody has read it already"
     bus.limits.lease_ms = LEASE_MS  # type: ignore[misc]
-    product_bodies().shard_host(home, shard, ready, ended)
 
 
 def main() -> None:
-    if sys.argv[1:2] and sys.argv[1] in ("supervisor", "shard", "gateway"):
-        bodies = Bodies(run_shard_host, product_bodies().gateway)
-        sys.exit(run(sys.argv[1:], lambda: bodies, COMMAND))
+    role = sys.argv[1] if len(sys.argv) > 1 else ""
+    if role == "shard":
+        shorten_leases()
+    if role in ("supervisor", "shard", "gateway"):
+        from nexus.children import product_bodies, run
+
+        sys.exit(run(sys.argv[1:], product_bodies, COMMAND))
+    from nexus.cli import new_app
+    from nexus.lifecycle_cli import register
+
     app = new_app()
     register(app, COMMAND)
     app()
