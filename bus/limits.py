@@ -115,7 +115,8 @@ events_shown_default: Final = 20
 commit_batch_max: Final = 1_024
 answers_kept_ms: Final = 24 * 3_600_000
 answers_kept_max: Final = 500_000
-idempotency_keys_max: Final = 10_000
+idempotency_keys_max: Final = 10_000  # of an agent's clients
+shim_keys_max: Final = 10_000  # of an agent: those that the stdio shim makes, one for each call without
 answers_evicted_a_group_max: Final = 256
 journal_kept_records: Final = 1_000_000
 journal_trimmed_a_group_max: Final = 64
@@ -172,6 +173,8 @@ deletion_deadline_ms: Final = 120_000  # of a workspace with all that is in it
 # The stdio shim (nexus/shim) and the credentials it is lent.
 shim_subscriptions_max: Final = 32
 shim_requests_open_max: Final = 128  # of one client at once; each is a thread
+shim_outline_bytes_max: Final = 65_536  # kept of a line that is too long, to find whose answer it waits for
+shim_outline_text_bytes_max: Final = 1_024  # of one text in it
 shim_answer_bytes_max: Final = 32 * 1024 * 1024  # one message of the gateway
 shim_token_file_bytes_max: Final = 4_096
 shim_connections_kept_max: Final = 8
@@ -185,8 +188,10 @@ shim_back_off_ms_max: Final = 500
 shim_stream_back_off_ms_max: Final = 5_000  # of the stream that nobody waits for
 shim_drain_ms_max: Final = 2_000  # open requests may still be answered after the client's last word
 leases_per_agent_max: Final = 20
+leases_lapsed_max: Final = 64  # of one agent: hashes of tokens that admit nothing unless they are lent again
 lease_grace_ms: Final = 15_000  # after a gateway's start: whoever was lent a credential by the former one asks again
 lease_retry_ms: Final = 1_000
+lease_retry_ms_max: Final = 60_000  # of what nobody waits for: it is asked for after twice as long each time
 
 # Authority (common 5, work-plan-tool).
 surface_rate_ms: Final = 3_600_000  # work-plan-tool, creation budget: 10 an hour
@@ -362,5 +367,6 @@ assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
 assert host_answer_ms_max < call_deadline_ms_default
 assert leases_per_agent_max < credentials_per_agent_max
 assert shim_stream_back_off_ms_max < lease_grace_ms
+assert shim_outline_text_bytes_max < shim_outline_bytes_max < request_body_bytes_max
 assert shim_absent_ms_max < shim_drain_ms_max < shim_retry_ms_max < shim_start_ms_max
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms

@@ -17,7 +17,7 @@ from bus.limits import shim_token_file_bytes_max
 TOKEN: Final = "NEXUS_TOKEN"
 TOKEN_FILE: Final = "NEXUS_TOKEN_FILE"
 
-_FORM: Final = re.compile(r"nx_[0-9A-Za-z-]{1,64}_[0-9A-Za-z_-]{1,256}", re.ASCII)
+_FORM: Final = re.compile(r"nx_([0-9A-Za-z-]{1,64})_[0-9A-Za-z_-]{1,256}", re.ASCII)
 _HOW: Final = "`nexus agent credential add AGENT NAME` makes a new one."
 
 
@@ -65,9 +65,15 @@ def work_tree_around(path: Path) -> Path | None:
     return None
 
 
+def agent_of(text: str) -> str | None:
+    """The id of the agent whose token `text` is, with nothing but spaces and ends of lines around it; else None."""
+    found = _FORM.fullmatch(text.strip())
+    return None if found is None else found[1]
+
+
 def well_formed(text: str, where: str) -> str:
     """The token in `text`; `where` begins the sentence of a refusal. Raises NoToken."""
     token = text.strip()
-    if not _FORM.fullmatch(token):
+    if agent_of(token) is None:
         raise NoToken(f"{where} no token of NEXUS: one looks like nx_..., on one line. {_HOW}")
     return token

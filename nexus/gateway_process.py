@@ -71,6 +71,7 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     server.should_exit = True
     await serving
     ending_leases.cancel()
+    await asyncio.gather(ending_leases, return_exceptions=True)  # it has logged what it did not manage
     person_server.close()
     runtimes.close()
     runtimes_wire.close()

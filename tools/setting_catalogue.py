@@ -127,6 +127,12 @@ OPEN_THREADS: Final = Setting(
     2,
     200_000,
 )
+STRICTEST_OF_CHAIN: Final = Setting(
+    "authority.strictestOfChain",
+    False,
+    Tier.READABLE,
+    "Whether an agent at work on others' tasks acts no more freely than the strictest of those that led to them.",
+)
 DESKTOP_NOTIFICATIONS: Final = Setting(
     "approvals.desktopNotifications",
     True,
@@ -138,6 +144,7 @@ GRID_COLUMNS: Final = Setting(
 )
 
 SETTINGS: Final[tuple[AnySetting, ...]] = (
+    STRICTEST_OF_CHAIN,
     DESKTOP_NOTIFICATIONS,
     SURFACES_LIFETIME,
     SURFACES_PER_HOUR,

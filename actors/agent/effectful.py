@@ -20,7 +20,7 @@ from actors.agent.plan_steps import StepCall
 from actors.agent.state import AgentState, DispatchedCall, Head, dispatched_row
 from actors.decision import Context, Dispatch, Effect, Event, Put
 from bus.address import Address
-from bus.admitted import STAMP_DISPATCHED, STAMP_LOOK
+from bus.admitted import STAMP_CHAIN, STAMP_DISPATCHED, STAMP_LOOK
 from bus.limits import approval_arguments_bytes_max
 from bus.value import Record
 from tools.autonomy import took_effect
@@ -101,13 +101,21 @@ class Admitting:
         return self.state.credentials[self.credential].createdAt
 
     def stamp(self) -> Record:
-        return {
+        stamp: Record = {
             "agentId": self.context.address.id,
             "workspaceId": self.head.workspaceId,
             "credential": self.credential,
             "version": self.head.version,
             "issuedMs": self.context.now_ms,
         }
+        if self.state.working_for.originators:
+            stamp[STAMP_CHAIN] = [*self.originators]
+        return stamp
+
+    @property
+    def originators(self) -> tuple[str, ...]:
+        """The agents whose tasks the caller has and did not end, those of the oldest task first (security 2.24)."""
+        return tuple(one.agentId for one in self.state.working_for.originators)
 
     def needs(self, *what: str) -> Record:
         return {"needs": [*what], "stamp": {**self.stamp(), STAMP_LOOK: True}}
@@ -230,5 +238,5 @@ def _asking(admitting: Admitting, call: GivenCall) -> AskingCall:
         target=call.target,
         credential=admitting.credential,
         credential_made_ms=admitting.credential_made_ms,
-        chain=(admitting.context.address.id,),
+        chain=(*admitting.originators, admitting.context.address.id),
     )

@@ -11,11 +11,13 @@ from actors.agent.plan_admission import asked_for_step
 from actors.agent.plan_book import Carried, Plan, PlanEvent, StepResult, plan_row
 from actors.agent.plan_run import Run
 from actors.agent.plan_steps import Settlement, call_of, ended, new_plan_id, removed_for_another, result_of
+from actors.agent.standing import mode_in_force
 from actors.agent.state import AgentState
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Verb, VerbTable
 from actors.parsed import DONE, parsed
 from bus.limits import plan_steps_max
 from bus.value import Record
+from tools.autonomy import Mode
 from tools.base import Identifier, Model
 from tools.errors import NOT_FOUND, Code, Refusal
 from tools.plan import PlanBeginInput, PlanEndInput
@@ -111,7 +113,7 @@ def _run_of(state: AgentState, context: Context) -> str | None:
     collected, only a look comes here otherwise (0009)."""
     known, head, open_id = state.plans.of_call(context.call_id), state.living(), state.plans.open_id
     if known is None:
-        collects = head is not None and head.mode == "plan_collect" and open_id is not None
+        collects = head is not None and mode_in_force(state, head, context) is Mode.PLAN_COLLECT and open_id is not None
         return open_id if collects and state.plans.plans[open_id or ""].origin == "collected" else None
     plan_id, _, step = known
     is_run = step.phase == "dispatched" and state.plans.plans[plan_id].origin == "collected"

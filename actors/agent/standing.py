@@ -8,6 +8,16 @@ from actors.agent.approvals import pending_count
 from actors.agent.state import AgentState, Credential, Head
 from actors.decision import Context
 from bus.limits import approvals_pending_max
+from tools.autonomy import Mode
+from tools.setting_catalogue import STRICTEST_OF_CHAIN
+
+
+def mode_in_force(state: AgentState, head: Head, context: Context) -> Mode:
+    """Its own mode, or, if the person wants that, the strictest of those who led to its tasks (security 2.24)."""
+    own, of_chain = head.autonomy, Mode(state.working_for.strictest)
+    if of_chain.is_narrower_than(own) and context.settings.of(STRICTEST_OF_CHAIN):
+        return of_chain
+    return own
 
 
 def standing(
@@ -26,7 +36,7 @@ def standing(
     return AgentFacts(
         workspace_id=head.workspaceId,
         capabilities=frozenset(head.capabilities),
-        mode=head.autonomy,
+        mode=mode_in_force(state, head, context),
         is_guest=head.is_guest,
         withheld=frozenset(state.withheld),
         plan=phase,

@@ -107,7 +107,8 @@ def _working_for(state: MailboxState, written: _Written, context: Context) -> It
         return
     now = state.originators.told(state.received.get, added, removed)
     if now != state.originators.told(state.received.get, {}, {}):
-        yield Send(address.agent(context.address.id), "working_for_changed", now)
+        # before_reply: whoever was just shown a task makes no call that its admission does not know to be for it.
+        yield Send(address.agent(context.address.id), "working_for_changed", now, before_reply=bool(added))
 
 
 def _timer(state: MailboxState, written: _Written, context: Context) -> Iterator[Effect]:

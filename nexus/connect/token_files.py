@@ -10,8 +10,10 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from bus.limits import shim_token_file_bytes_max
 from nexus.config import Home, refuse_unless_private
 from nexus.connect.config_file import put_private
+from nexus.shim.token import agent_of
 
 FOLDER: Final = "credentials"
 _SUFFIX: Final = ".token"
@@ -45,12 +47,14 @@ def refuse_work_tree(home: Home) -> None:
 
 
 def holds_token(home: Home, agent_id: str, credential: str) -> bool:
-    """Whether there is a token in place. Raises HomeRefused when others may read it."""
+    """Whether there is a token in place that `nexus mcp` takes. Raises HomeRefused when others may read it."""
     file = token_file(home, agent_id, credential)
     if not file.exists():
         return False
     refuse_unless_private(file, stat.S_ISREG, "file")
-    return file.read_text(encoding="ascii", errors="replace").startswith(f"nx_{agent_id}_")
+    with file.open("rb") as opened:
+        text = opened.read(shim_token_file_bytes_max + 1).decode("ascii", "replace")
+    return len(text) <= shim_token_file_bytes_max and agent_of(text) == agent_id
 
 
 def keep_token(home: Home, agent_id: str, credential: str, token: str) -> None:

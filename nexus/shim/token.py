@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from bus.token_file import TOKEN, TOKEN_FILE, NoToken, token_in, well_formed
+from bus.token_file import TOKEN, TOKEN_FILE, NoToken, agent_of, token_in, well_formed
 
 __all__ = [
     "TOKEN",
@@ -19,6 +19,7 @@ __all__ = [
     "TokenFromEnvironment",
     "TokenFromFile",
     "TokenSource",
+    "agent_of",
     "token_in",
     "token_source",
 ]
@@ -35,8 +36,9 @@ class TokenSource(Protocol):
         """The token to present now. Raises NoToken (for good), NotYet, or that nobody listens (agents_socket)."""
         ...
 
-    def has_other_than(self, refused: str) -> bool:
-        """Whether there is another token now than the one that NEXUS refused."""
+    def has_other_than(self, refused: str, shown_ns: int) -> bool:
+        """Whether there is another token now than the one that NEXUS refused, or the same counts anew. It was asked for
+        after `shown_ns`, by the monotonic clock."""
         ...
 
 
@@ -49,7 +51,7 @@ class TokenFromEnvironment:
     def current(self) -> str:
         return self._token
 
-    def has_other_than(self, refused: str) -> bool:
+    def has_other_than(self, refused: str, shown_ns: int) -> bool:
         return self._token != refused
 
 
@@ -64,7 +66,7 @@ class TokenFromFile:
     def current(self) -> str:
         return self._token
 
-    def has_other_than(self, refused: str) -> bool:
+    def has_other_than(self, refused: str, shown_ns: int) -> bool:
         if self._token == refused:
             try:
                 self._token = token_in(self._path)

@@ -264,3 +264,34 @@ async def test_references_show_the_recipient_what_it_may_read_and_of_the_rest_no
             assert withheld[0] == withheld[1] and withheld[0]["reason"] == "not_found"
             assert "Private" not in str(found)
         assert [one.withheld for one in delivery.task.context] == [None, "not_found", "not_found"]
+
+
+@in_loop
+async def test_a_thread_that_the_person_cancels_reaches_the_runtime_that_works_on_it() -> None:
+    """mesh 4.2, 5.1"""
+    async with RuntimeHome() as home, home.client("bob") as mailbox:
+        thread = await home.trigger("ada", "bob")
+        delivery = await asyncio.wait_for(anext(mailbox), 10)
+        await delivery.start()
+        await home.hosts.ok(address.mailbox("bob"), "thread_cancel", {"threadId": thread})
+        await asyncio.wait_for(delivery.cancelled.wait(), 10)
+        assert delivery.why is not None
+        assert (delivery.why.reason, delivery.why.state) == ("thread_closed", "cancelled")
+        assert mailbox.held == ()
+
+
+@in_loop
+async def test_a_paused_agent_keeps_what_it_has_and_is_offered_nothing_until_it_goes_on() -> None:
+    """mesh 2.1, 5.1"""
+    async with RuntimeHome() as home, home.client("bob", prefetch=2) as mailbox:
+        first, second = await home.trigger("ada", "bob"), await home.trigger("ada", "bob")
+        deliveries = [await asyncio.wait_for(anext(mailbox), 10) for _ in range(2)]
+        third = await home.trigger("ada", "bob")
+        await home.hosts.ok(address.agent("bob"), "agent_pause", {"paused": True})
+        await deliveries[0].complete("still mine")
+        assert (await home.notice("ada", first))["state"] == "completed"
+        leased = await home.hosts.ok(address.mailbox("bob"), "mailbox_peek", {"limit": 10})
+        assert (leased["leased"], leased["isPaused"]) == (1, True)
+        await home.hosts.ok(address.agent("bob"), "agent_pause", {"paused": False})
+        assert (await asyncio.wait_for(anext(mailbox), 10)).thread_id == third
+        assert [one.thread_id for one in mailbox.held] == [second, third]

@@ -209,6 +209,19 @@ def test_a_lost_token_is_replaced_and_the_lost_one_stops(desk: Desk) -> None:
     assert token_file.read_text().strip() == desk.person.tokens["a1", "connect-codex"]
 
 
+@pytest.mark.parametrize(
+    "found",
+    ["nx_a1_", "nx_a1_se cret", "nx_a1_secret\nnx_a1_other", "nx_a2_secret", "nx_a1_" + "x" * 10_000, "x nx_a1_secret"],
+)
+def test_what_is_no_whole_token_of_the_agent_is_replaced_like_a_lost_one(desk: Desk, found: str) -> None:
+    """common 2.1: `nexus mcp` would refuse such a file, so the client would never connect."""
+    desk.connect("codex")
+    token_file = desk.home.path / "credentials" / "a1.connect-codex.token"
+    token_file.write_text(f"{found}\n")
+    assert desk.connect("codex").credential_changed
+    assert token_file.read_text() == f"{desk.person.tokens['a1', 'connect-codex']}\n"
+
+
 def test_a_projects_configuration_has_a_credential_of_its_own(desk: Desk, tmp_path: Path) -> None:
     """common 2.1"""
     project = tmp_path / "project"
