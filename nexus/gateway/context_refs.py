@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from bus import address
 from bus.admitted import STALE_STAMP
 from bus.client import DeadlinePassed
 from bus.value import Record, Value, records
 from nexus.gateway.reading import OwnerRefused, Reading
-from tools.errors import Code
 
 CANVAS: Final = "canvas://"
 
@@ -29,10 +28,7 @@ _DETAIL: Final[Mapping[WithheldReason, str]] = {
     "role_required": "Your role does not let you read it; the person can give you another.",
     "unavailable": "It could not be read now. Ask for it by its own tool.",
 }
-_REASONS: Final[Mapping[str, WithheldReason]] = {
-    Code.NOT_FOUND.value: "not_found",
-    Code.ROLE_REQUIRED.value: "role_required",
-}
+"""The codes of refusals that are told as such; any other trouble is `unavailable`."""
 
 
 async def inbox_with_references(reading: Reading, inbox: Record) -> Record:
@@ -84,7 +80,7 @@ async def _read(reading: Reading, ref: str) -> Record:
         code = str(refused.error.get("code"))
         if code == STALE_STAMP:  # of what the recipient may read nothing is known: the whole is admitted anew
             raise
-        return _withheld(ref, _REASONS.get(code, "unavailable"))
+        return _withheld(ref, cast("WithheldReason", code) if code in _DETAIL else "unavailable")
     except DeadlinePassed:
         return _withheld(ref, "unavailable")
     return {"ref": ref, "kind": "canvas", "title": summary.get("title"), "revision": summary.get("revision")}

@@ -378,7 +378,7 @@ def test_arguments_out_of_their_bounds_are_refused(options: dict[str, int]) -> N
 
 @in_loop
 async def test_a_lent_token_that_a_new_gateway_does_not_know_yet_is_shown_again() -> None:
-    """mesh 5.1, 5.2: the work goes on; whoever was lent it asks the new gateway for it meanwhile (decision 0012)."""
+    """mesh 5.1: the work goes on; whoever was lent it asks the new gateway for it meanwhile (decision 0012)."""
     async with RuntimeBench() as bench:
         bench.mailbox.put("t0")
         async with bench.client() as mailbox:
