@@ -110,6 +110,13 @@ export_rounds_max: Final = 20  # of a scene that is changed while it is read
 events_per_page: Final = 500
 events_shown_max: Final = 1_000
 events_shown_default: Final = 20
+threads_listed_default: Final = 200
+threads_listed_max: Final = 20_000  # some 8 MB, and half a second of the gateway
+threads_looked_at_max: Final = 200_000  # in all mailboxes, for one list that leaves most of them out
+deliveries_idle_listed_max: Final = 1_000
+waiting_long_ms: Final = 12 * 3_600_000  # after which a task that waits is told of to the person who looks
+mesh_needs_mailboxes_max: Final = 5_000  # that are asked at once, some seconds
+mesh_needs_every_seconds: Final = 30  # that `nexus-bus top` looks again, since every mailbox is asked
 
 # Journal.
 commit_batch_max: Final = 1_024
@@ -355,6 +362,7 @@ assert credential_recent_ms <= credential_use_noted_ms / 10  # a use is noted by
 assert credential_recent_ms <= stamp_valid_ms  # so what is counted by an older confirmation is not admitted by one
 assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
 assert page_items_default <= page_items_max
+assert threads_listed_default <= threads_listed_max <= threads_looked_at_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max
 assert element_depth_max < json_depth_max
 assert region_elements_default <= region_elements_max <= elements_per_call_max

@@ -16,6 +16,7 @@ from nexus import (
     plan_cli,
     service_cli,
     settings_cli,
+    thread_cli,
 )
 from nexus.exit_codes import exit_code_table
 
@@ -28,6 +29,7 @@ def build_app() -> typer.Typer:
     agent_cli.register(app)
     approvals_cli.register(app)
     plan_cli.register(app)
+    thread_cli.register(app)
     settings_cli.register(app)
     keep_cli.register(app)
     connect_cli.register(app)
