@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tools.agent import TOOLS, AgentReplyInput, AgentTriggerInput, TaskEnvelope
+from tools.agent import TOOLS, AgentReplyInput, AgentTriggerInput
+from tools.task import TaskEnvelope
 from tools.base import Capability, Family, Kind, Route, Scope, ScopedInput, Tool
 from tools.schema import input_schema, output_schema
 
