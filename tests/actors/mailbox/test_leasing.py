@@ -65,7 +65,7 @@ def _state(home: Home, thread_id: str) -> str:
 
 
 def test_a_lease_gives_the_task_as_it_was_sent_with_its_delivery_and_attempt(home: Home) -> None:
-    """mesh 4.4, mesh 5.2"""
+    """mesh 4.4"""
     thread_id = home.triggered("a1", "a2", inputs={"beans": 7}, contextRefs=["canvas://c1"], priority="p1")
     [delivery] = _leased(home)
     assert (delivery["threadId"], delivery["attempt"], delivery["chainDepth"]) == (thread_id, 1, 1)
@@ -246,7 +246,7 @@ def test_a_result_beyond_its_bytes_is_too_large_and_the_lease_stays(home: Home) 
 
 
 def test_progress_is_one_redacted_bounded_line_in_the_log_and_no_row(home: Home) -> None:
-    """mesh 5.5, common 7.2"""
+    """common 7.2"""
     home.triggered("a1", "a2")
     delivery_id = _one(home)
     rows = set(home.bench(BOX).rows)
@@ -265,14 +265,15 @@ def test_an_agent_never_gets_anothers_mail_nor_speaks_for_its_deliveries(home: H
     home.triggered("a1", "a2")
     delivery_id = _one(home)
     stranger = agent("a3", "w1")
-    for verb, body in (
+    calls: tuple[tuple[str, Record], ...] = (
         ("mail_lease", {"runtimeId": "r1"}),
         ("mail_renew", {"runtimeId": "r1", "deliveryIds": [delivery_id]}),
         ("mail_start", {"deliveryId": delivery_id}),
         ("mail_progress", {"deliveryId": delivery_id, "text": "x"}),
         ("mail_release", {"deliveryId": delivery_id}),
         ("mail_finish", {"deliveryId": delivery_id, "outcome": "completed"}),
-    ):
+    )
+    for verb, body in calls:
         assert home.refused(BOX, verb, body, stranger) == NOT_FOUND
     own = home.call(address.mailbox("a3"), "mail_finish", {"deliveryId": delivery_id, "outcome": "completed"}, stranger)
     assert own == NOT_FOUND

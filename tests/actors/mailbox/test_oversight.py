@@ -7,7 +7,7 @@ import pytest
 from bus import address
 from bus.limits import dead_letter_tasks_kept_max, lease_attempts_max, lease_ms
 from bus.value import Record, Value
-from tests.support.bench import PERSON
+from tests.support.bench import PERSON, agent
 from tests.support.exchange import Home
 from tests.support.full_mailbox import full_mailbox
 from tests.support.reading import at
@@ -136,8 +136,6 @@ def test_a_requeued_task_loses_a_deadline_that_has_passed(home: Home) -> None:
 def test_only_the_last_tasks_of_exhausted_threads_are_kept() -> None:
     """mesh 4.4"""
     bench = full_mailbox(dead_letter_tasks_kept_max + 30)
-    from tests.support.bench import agent
-
     me = agent("a2", "w1")
     order = [thread_id for _, _, thread_id in bench.state.queue]
     for _ in range(lease_attempts_max):
