@@ -13,6 +13,7 @@ what an owner answers leaves only if it fits the tool's output model (common 1.6
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -137,6 +138,7 @@ class Journey:
             call_id = admission.call_id or call_id
             try:
                 reply = admission.reply or await self._ask(request, tool, arguments, admission.stamp, call_id)
+                reply = await self._completed(request, tool, admission.stamp, reply)
             except DeadlinePassed as passed:
                 # What was dispatched is on its way whether anybody waits for it or not.
                 nothing_happened = not admission.is_dispatched and (tool.is_read or not passed.was_sent)
@@ -208,6 +210,17 @@ class Journey:
     def _sealed(self, tool: Tool, arguments: Arguments, stamp: Record, content: Record) -> Record:
         bound_to = str(stamp["agentId"]), str(stamp["workspaceId"])
         return sealed_content(self._seal, tool, arguments.record, content, *bound_to)
+
+    async def _completed(self, request: ToolRequest, tool: Tool, stamp: Record, reply: Reply) -> Reply:
+        """With what other owners add to the answer, read as the caller. Raises DeadlinePassed."""
+        if reply.ok is None or not self._composer.completes(tool):
+            return reply
+        until_ms = self._clock.now_ms() + remaining_ms(request, tool, self._clock)
+        try:
+            content = await self._composer.complete(tool, Reading(self._caller, self._clock, stamp, until_ms), reply.ok)
+        except OwnerRefused as refused_by_owner:
+            return Reply(reply.call_id, None, refused_by_owner.error)
+        return replace(reply, ok=content)
 
     def _checked(self, tool: Tool, content: Record | None, waiting: int) -> Answer:
         """A success leaves only in the form that the tool declares and within the bound on results."""
