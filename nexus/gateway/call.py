@@ -13,7 +13,6 @@ what an owner answers leaves only if it fits the tool's output model (common 1.6
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -26,15 +25,7 @@ from bus.envelope import Onward, Reply
 from bus.limits import admissions_per_call_max, result_bytes_max
 from bus.message_record import message_record
 from bus.value import Record
-from nexus.gateway.admitting import (
-    Admission,
-    Admissions,
-    LooksFurther,
-    MayHaveBeenSentOn,
-    ToolRequest,
-    nothing_further,
-    remaining_ms,
-)
+from nexus.gateway.admitting import Admission, Admissions, MayHaveBeenSentOn, ToolRequest, remaining_ms
 from nexus.gateway.arguments import Arguments, check_arguments
 from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal, opened_arguments, sealed_content
@@ -90,16 +81,14 @@ class Journey:
         composer: Composer,
         seal: CursorSeal,
         card_appeared: Callable[[], None] = lambda: None,
-        looks_further: LooksFurther = nothing_further,
     ) -> None:
-        """`card_appeared` hears of each new approval that waits for the person; it must be quick and not raise.
-        `looks_further`: see Admissions."""
+        """`card_appeared` hears of each new approval that waits for the person; it must be quick and not raise."""
         self._caller = caller
         self._clock = clock
         self._tools = tools
         self._composer = composer
         self._seal = seal
-        self._admissions = Admissions(caller, clock, looks_further)
+        self._admissions = Admissions(caller, clock)
         self._card_appeared = card_appeared
 
     async def answer(self, request: ToolRequest) -> Answer:
@@ -138,7 +127,8 @@ class Journey:
             call_id = admission.call_id or call_id
             try:
                 reply = admission.reply or await self._ask(request, tool, arguments, admission.stamp, call_id)
-                reply = await self._completed(request, tool, admission.stamp, reply)
+                if reply.ok is not None and self._composer.completes(tool):
+                    reply = await self._completed(request, tool, admission.stamp, reply)
             except DeadlinePassed as passed:
                 # What was dispatched is on its way whether anybody waits for it or not.
                 nothing_happened = not admission.is_dispatched and (tool.is_read or not passed.was_sent)
@@ -203,6 +193,16 @@ class Journey:
         body = {} if stamp.get(STAMP_DISPATCHED) is True else record
         return await self._caller.call(to, tool.name, body, call_id=call_id, within_ms=within_ms, stamp=stamp)
 
+    async def _completed(self, request: ToolRequest, tool: Tool, stamp: Record, reply: Reply) -> Reply:
+        """A success, with what other owners add to it, read as the caller. Raises DeadlinePassed."""
+        assert reply.ok is not None, "a refusal is complete"
+        until_ms = self._clock.now_ms() + remaining_ms(request, tool, self._clock)
+        try:
+            content = await self._composer.complete(tool, Reading(self._caller, self._clock, stamp, until_ms), reply.ok)
+        except OwnerRefused as refused_by_owner:
+            return Reply(reply.call_id, None, refused_by_owner.error)
+        return Reply(reply.call_id, content, None)
+
     def _opened(self, tool: Tool, arguments: Arguments, scope: Record) -> Record | Refusal:
         """The arguments with the owner's own cursor. `scope` is a stamp, or what is believed of it."""
         return opened_arguments(self._seal, tool, arguments.record, str(scope["agentId"]), str(scope["workspaceId"]))
@@ -210,17 +210,6 @@ class Journey:
     def _sealed(self, tool: Tool, arguments: Arguments, stamp: Record, content: Record) -> Record:
         bound_to = str(stamp["agentId"]), str(stamp["workspaceId"])
         return sealed_content(self._seal, tool, arguments.record, content, *bound_to)
-
-    async def _completed(self, request: ToolRequest, tool: Tool, stamp: Record, reply: Reply) -> Reply:
-        """With what other owners add to the answer, read as the caller. Raises DeadlinePassed."""
-        if reply.ok is None or not self._composer.completes(tool):
-            return reply
-        until_ms = self._clock.now_ms() + remaining_ms(request, tool, self._clock)
-        try:
-            content = await self._composer.complete(tool, Reading(self._caller, self._clock, stamp, until_ms), reply.ok)
-        except OwnerRefused as refused_by_owner:
-            return Reply(reply.call_id, None, refused_by_owner.error)
-        return replace(reply, ok=content)
 
     def _checked(self, tool: Tool, content: Record | None, waiting: int) -> Answer:
         """A success leaves only in the form that the tool declares and within the bound on results."""
