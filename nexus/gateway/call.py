@@ -25,7 +25,15 @@ from bus.envelope import Onward, Reply
 from bus.limits import admissions_per_call_max, result_bytes_max
 from bus.message_record import message_record
 from bus.value import Record
-from nexus.gateway.admitting import Admission, Admissions, MayHaveBeenSentOn, ToolRequest, remaining_ms
+from nexus.gateway.admitting import (
+    Admission,
+    Admissions,
+    LooksFurther,
+    MayHaveBeenSentOn,
+    ToolRequest,
+    nothing_further,
+    remaining_ms,
+)
 from nexus.gateway.arguments import Arguments, check_arguments
 from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal, opened_arguments, sealed_content
@@ -81,14 +89,16 @@ class Journey:
         composer: Composer,
         seal: CursorSeal,
         card_appeared: Callable[[], None] = lambda: None,
+        looks_further: LooksFurther = nothing_further,
     ) -> None:
-        """`card_appeared` hears of each new approval that waits for the person; it must be quick and not raise."""
+        """`card_appeared` hears of each new approval that waits for the person; it must be quick and not raise.
+        `looks_further`: see Admissions."""
         self._caller = caller
         self._clock = clock
         self._tools = tools
         self._composer = composer
         self._seal = seal
-        self._admissions = Admissions(caller, clock)
+        self._admissions = Admissions(caller, clock, looks_further)
         self._card_appeared = card_appeared
 
     async def answer(self, request: ToolRequest) -> Answer:
