@@ -26,7 +26,7 @@ _RUNTIMES: Final = 2
 """Of each agent."""
 _CURSED: Final = 0.12
 _HELD_MAX: Final = 40
-_DEADLINES_MS: Final = (300, 2_000, 20_000, 50_000)
+_DEADLINES_MS: Final = (300, 1_500, 4_000, 6_000)
 
 
 @dataclass(slots=True)

@@ -39,8 +39,6 @@ class MeshJudge(ProductJudge):
     def __init__(self, disks: Disks, watch: MeshWatch) -> None:
         super().__init__(disks)
         self._watch = watch
-        self._leased_by: dict[str, str] = {}
-        """Delivery -> the call that leased it, as far as anybody was told."""
         self._pauses: dict[str, list[CallRecord]] = {}
         self._acknowledged: list[tuple[Address, str]] = []
         """(the sender's mailbox, thread) of tasks that were said to be queued."""
@@ -93,7 +91,6 @@ class MeshJudge(ProductJudge):
         for delivery in deliveries:
             _check_is_theirs(record, delivery)
             delivery_id = str(delivery["deliveryId"])
-            self._leased_by[delivery_id] = record.id
             demand(delivery_id in self._watch.until, "acknowledged implies durable", record.describe(), delivery)
         is_paused = bool(deliveries) and self._is_surely_paused(record)
         demand(not is_paused, "a paused agent is offered nothing", record.describe(), answer)
@@ -113,12 +110,16 @@ class MeshJudge(ProductJudge):
         super().at_end(history)
         if self._disks.torn_owners:
             return
-        delivery_of = self._deliveries(history)
+        finished = {
+            record.id: str(record.operation.body["deliveryId"])
+            for record in history.calls
+            if record.operation.verb == "mail_finish"
+        }
         begun: dict[str, bool] = {}
         for mailbox in self._disks.owners("mailbox"):
             state = self._mailbox(mailbox)
             demand(not problems(state), "a mailbox is sound", str(mailbox), problems(state))
-            begun |= self._check_lives(mailbox, state, delivery_of)
+            begun |= self._check_lives(mailbox, state, finished)
         for thread_id, is_begun in begun.items():
             told = self._watch.told[thread_id, "working"]
             demand(told == int(is_begun), "an originator is told once of work begun", thread_id, told)
@@ -126,11 +127,9 @@ class MeshJudge(ProductJudge):
             row = self._disks.row(sender, f"sent/{thread_id}")
             demand(row is not None and thread_id in begun, "acknowledged implies present", str(sender), thread_id)
 
-    def _check_lives(
-        self, mailbox: Address, state: MailboxState, delivery_of: dict[str, tuple[str, str]]
-    ) -> dict[str, bool]:
+    def _check_lives(self, mailbox: Address, state: MailboxState, finished: dict[str, str]) -> dict[str, bool]:
         """Thread -> whether work on it has begun."""
-        lives = Lives(state.received, delivery_of.get, self._watch.until)
+        lives = Lives(state.received, self._watch, finished)
         for kind, data, call, at_ms in mailbox_events(self._disks, mailbox):
             lives.read(kind, data, call, at_ms)
         for thread_id, life in lives.lives.items():
@@ -139,15 +138,6 @@ class MeshJudge(ProductJudge):
             told = self._watch.told[thread_id, row.state]
             demand(told == 1, "an originator is told once of the end", str(mailbox), thread_id, told, life)
         return {thread_id: life.is_begun for thread_id, life in lives.lives.items()}
-
-    def _deliveries(self, history: History) -> dict[str, tuple[str, str]]:
-        """Call that said the end of a delivery -> the delivery, and the call that leased it."""
-        said = (
-            (record.id, str(record.operation.body["deliveryId"]))
-            for record in history.calls
-            if record.operation.verb == "mail_finish"
-        )
-        return {call: (delivery, self._leased_by[delivery]) for call, delivery in said if delivery in self._leased_by}
 
     def is_over(self) -> bool:
         """Whether every thread has ended, as far as its mailbox can be read."""

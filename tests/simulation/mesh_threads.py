@@ -6,29 +6,28 @@ who has lost its lease stands where it stood before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from actors.mailbox.rows import Received
 from bus.address import Address
 from bus.codec import unpack_row
-from bus.limits import lease_attempts_max, lease_late_ms, lease_ms
+from bus.limits import lease_attempts_max
 from bus.value import Record
 from tests.simulation.invariants import Disks, demand
+from tests.simulation.mesh_watch import MeshWatch
+from tests.simulation.short_leases import LEASE_LATE_MS
 
 _ENDS: Final = frozenset(
     f"thread.{end}" for end in ("completed", "partial", "failed", "rejected", "expired", "cancelled")
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class LeaseLived:
-    call: str
-    """That leased it."""
+    delivery: str
     attempt: int
-    heard_ms: int
-    """When its runtime last said something that the journal knows of."""
 
 
 @dataclass(slots=True)
@@ -38,6 +37,7 @@ class Life:
     place: tuple[int, int]
     """Its priority, and how many came before it."""
     deadline: int | None
+    deliveries: int = 0
     lost: int = 0
     """Deliveries that used an attempt."""
     lease: LeaseLived | None = None
@@ -51,13 +51,15 @@ class Life:
 
 @dataclass(slots=True)
 class Lives:
-    """Reads one mailbox's events. Raises Violation at the first that may not be."""
+    """Reads one mailbox's events. Raises Violation at the first that may not be.
+
+    A journal tells when a commit was made, which is after it was decided; the rows tell that.
+    """
 
     rows: Mapping[str, Received]
-    delivery_of: Callable[[str], tuple[str, str] | None]
-    """A call that ended a delivery -> the delivery, and the call that leased it; None for one that nobody knows of."""
-    until: Mapping[str, int]
-    """Delivery -> the latest end that its lease ever had."""
+    watch: MeshWatch
+    finished: Mapping[str, str]
+    """A call that said the end of a delivery -> the delivery."""
     lives: dict[str, Life] = field(default_factory=dict)
 
     def read(self, kind: str, data: Record, call: str, at_ms: int) -> None:
@@ -71,47 +73,48 @@ class Lives:
         demand(life.end is None, "nothing happens to a thread that has ended", thread_id, kind, str(life.end))
         match kind:
             case "thread.delivered" | "thread.redelivered" if "attempt" in data:
-                self._leased(thread_id, life, data["attempt"], call, at_ms)
+                self._leased(thread_id, life, data["attempt"])
             case "thread.started" | "thread.progress":
                 demand(life.lease is not None, "only who has a thread leased works on it", thread_id, kind)
-                assert life.lease is not None
-                life.lease.heard_ms = at_ms
                 life.is_begun = life.is_begun or kind == "thread.started"
             case "thread.lease_lost" | "thread.released":
                 self._lost(thread_id, life, data, uses_attempt=kind == "thread.lease_lost", at_ms=at_ms)
             case _ if kind in _ENDS:
-                self._ended(thread_id, life, kind, data, call, at_ms)
+                self._ended(thread_id, life, kind, data, call)
 
-    def _leased(self, thread_id: str, life: Life, attempt: object, call: str, at_ms: int) -> None:
+    def _leased(self, thread_id: str, life: Life, attempt: object) -> None:
         demand(life.lease is None, "no two live leases of one thread", thread_id, life)
         assert isinstance(attempt, int)
         demand(attempt == life.lost + 1, "attempts count what was lost", thread_id, attempt, life)
         demand(attempt <= lease_attempts_max, "attempts are at most five", thread_id, attempt)
-        is_over = life.deadline is not None and life.deadline <= at_ms
-        demand(not is_over, "nothing is offered after its deadline", thread_id, life, at_ms)
+        delivery_id = self.watch.deliveries[thread_id][life.deliveries]
+        since = self.watch.since[delivery_id]
+        is_over = life.deadline is not None and life.deadline <= since
+        demand(not is_over, "nothing is offered after its deadline", thread_id, life, since)
         free = (
             (other.place, other_id)
             for other_id, other in self.lives.items()
-            if other.is_free and (other.deadline is None or other.deadline > at_ms)
+            if other.is_free and (other.deadline is None or other.deadline > since)
         )
         first = min(free)
         demand(first[1] == thread_id, "the order is priority, then arrival", thread_id, life, f"before {first}")
-        life.lease = LeaseLived(call, attempt, at_ms)
+        life.deliveries += 1
+        life.lease = LeaseLived(delivery_id, attempt)
 
     def _lost(self, thread_id: str, life: Life, data: Record, *, uses_attempt: bool, at_ms: int) -> None:
         demand(life.lease is not None, "only what is leased is lost", thread_id, life)
         assert life.lease is not None
         if data["cause"] == "lapsed":
-            over_ms = life.lease.heard_ms + lease_ms
-            demand(at_ms >= over_ms, "a lease lasts as long as it was given", thread_id, life, at_ms)
+            early_ms = self.watch.until[life.lease.delivery] - at_ms
+            demand(early_ms <= 0, "a lease lasts as long as it was given", thread_id, life, early_ms)
         life.lost = life.lease.attempt if uses_attempt else life.lost
         life.lease = None
 
-    def _ended(self, thread_id: str, life: Life, kind: str, data: Record, call: str, at_ms: int) -> None:
-        cause = data["cause"]
+    def _ended(self, thread_id: str, life: Life, kind: str, data: Record, call: str) -> None:
+        cause, at_ms = data["cause"], self.rows[thread_id].changedAt
         demand(cause is not None, "every end has a reason", thread_id, data)
         if cause == "mail_finish":
-            self._finished(thread_id, life, call, at_ms)
+            self._finished(thread_id, life, self.finished[call], at_ms)
         elif cause == "deadline":
             is_over = life.deadline is not None and life.deadline <= at_ms
             demand(is_over, "a thread expires at its deadline, not before", thread_id, life, at_ms)
@@ -120,22 +123,17 @@ class Lives:
             demand(is_last, "a thread is given up after its fifth delivery", thread_id, life)
         life.end, life.lease = kind, None
 
-    def _finished(self, thread_id: str, life: Life, call: str, at_ms: int) -> None:
+    def _finished(self, thread_id: str, life: Life, delivery_id: str, at_ms: int) -> None:
         """A stale lease acknowledges nothing (mesh 4.4)."""
-        demand(life.lease is not None, "a lease that is over acknowledges nothing", thread_id, life)
-        known = self.delivery_of(call)
-        if known is None:
-            return
-        delivery_id, leased_by = known
-        assert life.lease is not None
-        demand(life.lease.call == leased_by, "a lease that is over acknowledges nothing", delivery_id, life, leased_by)
-        late_ms = at_ms - self.until[delivery_id]
-        is_held = late_ms < 0 or late_ms > lease_late_ms  # then it was not seen to end, and holds for once
+        is_it = life.lease is not None and life.lease.delivery == delivery_id
+        demand(is_it, "a lease that is over acknowledges nothing", thread_id, life, delivery_id)
+        late_ms = at_ms - self.watch.until[delivery_id]
+        is_held = late_ms < 0 or late_ms > LEASE_LATE_MS  # then it was not seen to end, and holds for once
         demand(is_held, "a lease that is over acknowledges nothing", delivery_id, f"{late_ms} ms late")
 
 
 def mailbox_events(disks: Disks, mailbox: Address) -> Iterator[tuple[str, Record, str, int]]:
-    """(kind, data, call, time) of its journal, oldest first."""
+    """(kind, data, call, time) of what its journal tells of threads that it took in, oldest first."""
     for _, stored in disks.of(mailbox).content.scan(b"j"):
         record = unpack_row(stored)
         assert isinstance(record, dict)
@@ -147,5 +145,5 @@ def mailbox_events(disks: Disks, mailbox: Address) -> Iterator[tuple[str, Record
         for event in events:
             assert isinstance(event, list)
             kind, data = event
-            if isinstance(data, dict) and str(kind).startswith("thread.") and data.get("to") == mailbox.id:
+            if isinstance(data, dict) and str(kind).startswith("thread.") and data.get("to") == mailbox.id and kind != "thread.refused":
                 yield str(kind), data, call, at_ms

@@ -32,6 +32,10 @@ class MeshWatch:
         """Thread -> the delivery that has it."""
         self.until: dict[str, int] = {}
         """Delivery -> the latest end that its lease ever had."""
+        self.deliveries: dict[str, list[str]] = {}
+        """Thread -> every delivery of it, in their order."""
+        self.since: dict[str, int] = {}
+        """Delivery -> when it was decided."""
         self.told: Counter[tuple[str, str]] = Counter()
         """(thread, state) -> how many messages tell its originator."""
         self.journaled: set[str] = set()
@@ -65,6 +69,9 @@ class MeshWatch:
             case "lease":
                 lease = Lease.model_validate(value)
                 self.leased[id_] = lease.deliveryId
+                if lease.deliveryId not in self.until:
+                    self.deliveries.setdefault(id_, []).append(lease.deliveryId)
+                    self.since[lease.deliveryId] = lease.since
                 self.until[lease.deliveryId] = max(lease.until, self.until.get(lease.deliveryId, 0))
             case "sent" if value is not None:
                 self._mirror(id_, Sent.model_validate(value).state)

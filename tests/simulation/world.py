@@ -35,9 +35,9 @@ _QUIET_MS = 60_000
 _SETTLE_MS = 700
 _PREEMPT = 0.15
 _SPREAD_MS = 4_000
-_IDLING_MS = 120_000
+_IDLING_MS = 30_000
 """How much longer trouble and quiet may take when clients wait and leases run."""
-_DRAIN_MS = 300_000
+_DRAIN_MS = 60_000
 """Longer than any lease or deadline, and whatever comes after it."""
 _CALLS_OF_DRAIN_MAX = 1_000_000
 _SETUP_CALLS = {
@@ -152,9 +152,10 @@ class World:
         self.nemesis.begin()
         more_ms = _IDLING_MS if self.options.idle_ms_max else 0
         self.scheduler.run_until(lambda: self._has_asked_all or bool(self.violations), _TROUBLE_MS + more_ms)
-        if self._mesh is not None:
-            self._drain(self._mesh)
         self._settle()
+        while self._mesh is not None and not self._is_over():  # a task may come late, so once more after each quiet
+            self._drain(self._mesh)
+            self._settle()
         self._judge()
         for slot in self.slots:  # and once more with nothing but the disks
             if slot.life is not None:
