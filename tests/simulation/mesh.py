@@ -26,7 +26,7 @@ _RUNTIMES: Final = 2
 """Of each agent."""
 _CURSED: Final = 0.12
 _HELD_MAX: Final = 40
-_DEADLINES_MS: Final = (300, 1_500, 4_000, 6_000)
+_DEADLINES_MS: Final = (200, 800, 1_500, 3_000)
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class MeshScript:
             (22, lambda: self._trigger(rng, agent_id, now_ms())),
             (22, lambda: self._lease(agent_id, f"r{rng.randrange(_RUNTIMES)}", rng.choice((1, 1, 2, 5)))),
             (5, lambda: as_agent(agent_id, address.mailbox(agent_id), "agent_inbox", {}, False)),
-            (2, lambda: _trespass(rng, agent_id)),
+            (3, lambda: self._trespass(rng, agent_id)),
             (3, lambda: _person(agent_id, "agent_pause", {"paused": rng.random() < 0.4}, of_mailbox=False)),
             (1, lambda: _block(rng, agent_id)),
             (1, lambda: _person(agent_id, "mail_purge", {})),
@@ -102,14 +102,14 @@ class MeshScript:
         if self.threads:
             wishes += [(6, lambda: self._answer(rng)), (7, lambda: self._of_thread(rng))]
         if self.cursed:
-            wishes += [(3, lambda: self._requeue(rng))]
+            wishes += [(5, lambda: self._requeue(rng))]
         chosen = rng.choices([wish for _, wish in wishes], weights=[weight for weight, _ in wishes])[0]
         return chosen()
 
     def _trigger(self, rng: random.Random, agent_id: str, now_ms: int) -> Operation:
         recipient = rng.choice([other for other in (*AGENTS, *AGENTS, SHORT_LIVED) if other != agent_id])
         is_cursed = rng.random() < _CURSED
-        priority = rng.choice(("p1", "p2", "p3", "p3", "p4"))
+        priority = "p1" if is_cursed else rng.choice(("p1", "p2", "p3", "p3", "p4"))
         task: Record = {"title": "Count", "instructions": "Count the beans.", "priority": priority}
         task["inputs"] = {"for": recipient, "cursed": is_cursed}
         if rng.random() < 0.25:
@@ -201,6 +201,18 @@ class MeshScript:
 
         return _heard_by(_person(recipient, "thread_requeue", {"threadId": thread_id}), heard)
 
+    def _trespass(self, rng: random.Random, agent_id: str) -> Operation:
+        """At the mailbox of another."""
+        foreign = [held for held in self.held if held.agent_id != agent_id]
+        if foreign and rng.random() < 0.6:
+            held = rng.choice(foreign)
+            body: Record = {"deliveryId": held.delivery_id, "outcome": "completed", "body": "Mine."}
+            return as_agent(agent_id, address.mailbox(held.agent_id), "mail_finish", body, True)
+        other = address.mailbox(rng.choice([each for each in AGENTS if each != agent_id]))
+        if rng.random() < 0.5:
+            return as_agent(agent_id, other, "mail_lease", {"runtimeId": "r0", "count": 5}, True)
+        return as_agent(agent_id, other, "agent_inbox", {}, False)
+
     def _next_of_drain(self, rng: random.Random) -> Operation | None:
         if self._drain is None:
             self._todo.clear()
@@ -232,17 +244,7 @@ def _of_delivery(held: Held, verb: str) -> Operation:
     return as_agent(held.agent_id, address.mailbox(held.agent_id), verb, body, True)
 
 
-def _trespass(rng: random.Random, agent_id: str) -> Operation:
-    """At the mailbox of another."""
-    other = rng.choice([each for each in AGENTS if each != agent_id])
-    if rng.random() < 0.5:
-        return as_agent(agent_id, address.mailbox(other), "mail_lease", {"runtimeId": "r0", "count": 5}, True)
-    return as_agent(agent_id, address.mailbox(other), "agent_inbox", {}, False)
-
-
-def _person(
-    agent_id: str, verb: str, body: Record, *, has_effects: bool = True, of_mailbox: bool = True
-) -> Operation:
+def _person(agent_id: str, verb: str, body: Record, *, has_effects: bool = True, of_mailbox: bool = True) -> Operation:
     to = address.mailbox(agent_id) if of_mailbox else address.agent(agent_id)
     return Operation(to, verb, body, has_effects)
 

@@ -9,12 +9,15 @@ Invariants:
 4. Acknowledged work is never offered again; what was acknowledged is on disk, and so is what a lease gave.
 5. An originator is told once of work begun and once of the end, and its mirror only goes on.
 6. Nobody reads or takes the mail of another; a paused agent is offered nothing.
-7. Nothing is offered after its deadline, and nothing expires before it, in whatever zone that was said.
-8. What `nexus-bus doctor` asks of a mailbox holds.
+7. Nothing is offered after its deadline, and nothing expires before it, in whatever zone that was said; what is over
+   is over without anybody asking.
+8. A lease that ended unseen, in a jump of the clock or an outage, holds for once more.
+9. What `nexus-bus doctor` asks of a mailbox holds.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from actors.mailbox.invariants import problems
@@ -40,8 +43,8 @@ class MeshJudge(ProductJudge):
         super().__init__(disks)
         self._watch = watch
         self._pauses: dict[str, list[CallRecord]] = {}
-        self._acknowledged: list[tuple[Address, str]] = []
-        """(the sender's mailbox, thread) of tasks that were said to be queued."""
+        self._acknowledged: list[tuple[CallRecord, str]] = []
+        """The call that sent a task, and the thread that it was told."""
 
     def began(self, record: CallRecord) -> None:
         super().began(record)
@@ -81,7 +84,7 @@ class MeshJudge(ProductJudge):
                 for delivery in _records(answer["deliveries"]):
                     _check_is_theirs(record, delivery)
             case "agent_trigger":
-                self._acknowledged.append((operation.to, str(answer["threadId"])))
+                self._acknowledged.append((record, str(answer["threadId"])))
             case verb if verb in _ENDING:
                 is_first = record.id in self._watch.journaled
                 self._check_end(record, answer, is_first and now_us - record.begun_us < BEFORE_REPLY_US)
@@ -123,9 +126,22 @@ class MeshJudge(ProductJudge):
         for thread_id, is_begun in begun.items():
             told = self._watch.told[thread_id, "working"]
             demand(told == int(is_begun), "an originator is told once of work begun", thread_id, told)
-        for sender, thread_id in self._acknowledged:
-            row = self._disks.row(sender, f"sent/{thread_id}")
-            demand(row is not None and thread_id in begun, "acknowledged implies present", str(sender), thread_id)
+        for record, thread_id in self._acknowledged:
+            sent = self._disks.row(record.operation.to, f"sent/{thread_id}")
+            demand(sent is not None and thread_id in begun, "acknowledged implies present", record.describe())
+            recipient = address.mailbox(str(record.operation.body["agentId"]))
+            row = self._disks.row(recipient, f"received/{thread_id}")
+            told = row["deadline"] if isinstance(row, dict) else None
+            demand(told == _deadline_of(record), "a deadline is one moment in every zone", record.describe(), row)
+
+    def at_quiet(self) -> None:
+        """Nothing fails, nobody calls, and every timer has rung. Raises Violation."""
+        torn = self._disks.torn_owners
+        for mailbox in self._disks.owners("mailbox"):
+            if mailbox not in torn:
+                state = self._mailbox(mailbox)
+                demand(not state.leases, "a lease that is over is taken", str(mailbox), state.leases)
+                demand(not state.deadlines, "what is overdue expires", str(mailbox), [*state.deadlines])
 
     def _check_lives(self, mailbox: Address, state: MailboxState, finished: dict[str, str]) -> dict[str, bool]:
         """Thread -> whether work on it has begun."""
@@ -153,6 +169,14 @@ def _check_is_theirs(record: CallRecord, delivery: Record) -> None:
     meant_for = inputs.get("data", inputs)
     assert isinstance(meant_for, dict)
     demand(meant_for["for"] == record.operation.agent_id, "no mail of another", record.describe(), delivery)
+
+
+def _deadline_of(record: CallRecord) -> int | None:
+    """In milliseconds since the epoch."""
+    task = record.operation.body["task"]
+    assert isinstance(task, dict)
+    said = task.get("deadline")
+    return None if said is None else round(datetime.fromisoformat(str(said)).timestamp() * 1_000)
 
 
 def _records(value: Value) -> list[Record]:

@@ -24,10 +24,15 @@ _ENDS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+_SLOW_MS: Final = 1_000
+"""Between a decision and the making of its commit other threads may run, so long at most."""
+
+
+@dataclass(slots=True)
 class LeaseLived:
     delivery: str
     attempt: int
+    is_begun: bool = False
 
 
 @dataclass(slots=True)
@@ -76,6 +81,8 @@ class Lives:
                 self._leased(thread_id, life, data["attempt"])
             case "thread.started" | "thread.progress":
                 demand(life.lease is not None, "only who has a thread leased works on it", thread_id, kind)
+                assert life.lease is not None
+                life.lease.is_begun = life.lease.is_begun or kind == "thread.started"
                 life.is_begun = life.is_begun or kind == "thread.started"
             case "thread.lease_lost" | "thread.released":
                 self._lost(thread_id, life, data, uses_attempt=kind == "thread.lease_lost", at_ms=at_ms)
@@ -104,9 +111,14 @@ class Lives:
     def _lost(self, thread_id: str, life: Life, data: Record, *, uses_attempt: bool, at_ms: int) -> None:
         demand(life.lease is not None, "only what is leased is lost", thread_id, life)
         assert life.lease is not None
-        if data["cause"] == "lapsed":
-            early_ms = self.watch.until[life.lease.delivery] - at_ms
-            demand(early_ms <= 0, "a lease lasts as long as it was given", thread_id, life, early_ms)
+        cause, delivery_id = data["cause"], life.lease.delivery
+        if cause == "lapsed":
+            late_ms = at_ms - self.watch.until[delivery_id]
+            demand(late_ms >= 0, "a lease lasts as long as it was given", thread_id, life, late_ms)
+            is_seen = late_ms < LEASE_LATE_MS + _SLOW_MS or delivery_id in self.watch.grace
+            demand(is_seen, "a lease that was not seen to end holds for once", thread_id, life, late_ms)
+        expected = cause == "lapsed" or (life.lease.is_begun and cause != "redelivered")
+        demand(uses_attempt == expected, "what was begun and given up uses an attempt", thread_id, life, data)
         life.lost = life.lease.attempt if uses_attempt else life.lost
         life.lease = None
 
@@ -145,5 +157,10 @@ def mailbox_events(disks: Disks, mailbox: Address) -> Iterator[tuple[str, Record
         for event in events:
             assert isinstance(event, list)
             kind, data = event
-            if isinstance(data, dict) and str(kind).startswith("thread.") and data.get("to") == mailbox.id and kind != "thread.refused":
+            if (
+                isinstance(data, dict)
+                and str(kind).startswith("thread.")
+                and data.get("to") == mailbox.id
+                and kind != "thread.refused"
+            ):
                 yield str(kind), data, call, at_ms

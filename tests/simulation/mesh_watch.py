@@ -36,6 +36,8 @@ class MeshWatch:
         """Thread -> every delivery of it, in their order."""
         self.since: dict[str, int] = {}
         """Delivery -> when it was decided."""
+        self.grace: set[str] = set()
+        """Deliveries whose lease was given once more, since it was not seen to end."""
         self.told: Counter[tuple[str, str]] = Counter()
         """(thread, state) -> how many messages tell its originator."""
         self.journaled: set[str] = set()
@@ -72,6 +74,8 @@ class MeshWatch:
                 if lease.deliveryId not in self.until:
                     self.deliveries.setdefault(id_, []).append(lease.deliveryId)
                     self.since[lease.deliveryId] = lease.since
+                if lease.isGrace:
+                    self.grace.add(lease.deliveryId)
                 self.until[lease.deliveryId] = max(lease.until, self.until.get(lease.deliveryId, 0))
             case "sent" if value is not None:
                 self._mirror(id_, Sent.model_validate(value).state)

@@ -95,7 +95,7 @@ PROFILES: Final[Mapping[str, Faults]] = {
 }
 
 
-_IDLE_MS_MAX: Final = 2_000
+_IDLE_MS_MAX: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,14 @@ from tests.simulation.history import CallRecord, Fate, History
 from tests.simulation.invariants import BEFORE_REPLY_US, Disks, demand, same_answer
 from tests.simulation.product import WORKSPACE
 
-_END_EVENTS: Final = ("thread.completed", "thread.partial", "thread.failed", "thread.rejected", "thread.cancelled", "thread.expired")
+_END_EVENTS: Final = (
+    "thread.completed",
+    "thread.partial",
+    "thread.failed",
+    "thread.rejected",
+    "thread.cancelled",
+    "thread.expired",
+)
 
 
 class ProductJudge:

@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 from actors.mailbox import due, leasing
 
-LEASE_MS: Final = 4_000
-LEASE_LATE_MS: Final = 1_000
+LEASE_MS: Final = 2_000
+LEASE_LATE_MS: Final = 700
 
 
 @contextmanager

@@ -70,6 +70,8 @@ class World:
         self._mesh: MeshScript | None = None
         self._is_over: Callable[[], bool] = lambda: True
         """Whether nothing is left that only more calls can end."""
+        self._at_quiet: Callable[[], None] = lambda: None
+        """Judges what time alone must have ended."""
         self.judge, scripts = self._workload(seed)
         self.clients = [
             Client(
@@ -128,7 +130,7 @@ class World:
             disk.wrote = watch.wrote
         self._mesh = tasks = MeshScript(watch)
         judge = MeshJudge(self.disks, watch)
-        self._is_over = judge.is_over
+        self._is_over, self._at_quiet = judge.is_over, judge.at_quiet
         return judge, [
             tasks.script(number, random.Random(f"{seed}/script/{number}"), lambda number=number: self._now_of(number))  # type: ignore[misc]
             for number in range(self.options.clients)
@@ -153,6 +155,7 @@ class World:
         more_ms = _IDLING_MS if self.options.idle_ms_max else 0
         self.scheduler.run_until(lambda: self._has_asked_all or bool(self.violations), _TROUBLE_MS + more_ms)
         self._settle()
+        self._at_quiet()
         while self._mesh is not None and not self._is_over():  # a task may come late, so once more after each quiet
             self._drain(self._mesh)
             self._settle()
@@ -174,7 +177,7 @@ class World:
             all(client.is_done and client.process is not None and client.process.is_alive for client in self.clients)
             and all(life is not None and life.journal.is_idle for life in lives)
             and not any(disk.content.scan(b"o", limit=1) for disk in self.disks.disks)
-            and not any(disk.content.scan(b"t", limit=1) for disk in self.disks.disks)
+            and not invariants.timers_left(self.disks)
         )
 
     def _drain(self, tasks: MeshScript) -> None:
@@ -204,7 +207,7 @@ class World:
         open_calls = [record.describe() for client in self.clients for record in client._open.values()]
         rows = {disk.name: len(disk.content.scan(b"o")) for disk in self.disks.disks}
         down = [slot.name for slot in self.slots if slot.life is None]
-        timers = [key for disk in self.disks.disks for key, _ in disk.content.scan(b"t")]
+        timers = invariants.timers_left(self.disks)
         return f"open {open_calls}, outbox rows {rows}, timers {timers}, down {down}"
 
     def _judge(self) -> None:
