@@ -50,6 +50,8 @@ class Principal:
     """For AGENT: the agents whose tasks it was at when the call was admitted, by id (security 2.24)."""
     owner: Address | None = None
     """For OWNER: which owner sent the message."""
+    gateway: str = ""
+    """For GATEWAY: the incarnation that its link proved. What it lends counts only through itself (0012)."""
 
     def label(self) -> str:
         """How the event log and histories name who did it: an agent's id, `person`, an owner's address."""

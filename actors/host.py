@@ -158,7 +158,7 @@ class Host:
             return
         now_ms = self.clock.now_ms()
         try:
-            principal = principal_of(peer.link_class, stamp, now_ms, self.notices)
+            principal = principal_of(peer, stamp, now_ms, self.notices)
         except StaleStamp:
             self._send_reply(stale(call.call_id))
             return

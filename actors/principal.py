@@ -14,6 +14,7 @@ from actors.host_notices import HostNotices
 from bus.admitted import STALE_STAMP, chain_in
 from bus.envelope import LinkClass, Reply
 from bus.limits import stamp_valid_ms
+from bus.link import Peer
 from bus.value import Record
 
 
@@ -22,7 +23,6 @@ class StaleStamp(Exception):
 
 
 _PERSON: Final = Principal(PrincipalKind.PERSON)
-_GATEWAY: Final = Principal(PrincipalKind.GATEWAY)
 
 
 def stale(call_id: str) -> Reply:
@@ -30,13 +30,15 @@ def stale(call_id: str) -> Reply:
     return Reply(call_id, None, {"code": STALE_STAMP, "message": "", "retryable": True})
 
 
-def principal_of(link_class: LinkClass, stamp: Record | None, now_ms: int, notices: HostNotices) -> Principal:
+def principal_of(peer: Peer, stamp: Record | None, now_ms: int, notices: HostNotices) -> Principal:
     """Raises StaleStamp; PermissionError for a class that makes no calls, or a stamp where none belongs."""
-    if link_class is LinkClass.GATEWAY:  # first, for nearly all calls are an agent's
-        return _GATEWAY if stamp is None else _agent(stamp, now_ms, notices)
-    if link_class is LinkClass.PERSON and stamp is None:
+    if peer.link_class is LinkClass.GATEWAY:  # first, for nearly all calls are an agent's
+        if stamp is None:
+            return Principal(PrincipalKind.GATEWAY, gateway=peer.incarnation)
+        return _agent(stamp, now_ms, notices)
+    if peer.link_class is LinkClass.PERSON and stamp is None:
         return _PERSON
-    raise PermissionError(f"a {link_class.value} link makes no calls")
+    raise PermissionError(f"a {peer.link_class.value} link makes no calls")
 
 
 def _agent(stamp: Record, now_ms: int, notices: HostNotices) -> Principal:

@@ -110,12 +110,20 @@ export_rounds_max: Final = 20  # of a scene that is changed while it is read
 events_per_page: Final = 500
 events_shown_max: Final = 1_000
 events_shown_default: Final = 20
+threads_listed_default: Final = 200
+threads_listed_max: Final = 20_000  # some 8 MB, and half a second of the gateway
+threads_looked_at_max: Final = 200_000  # in all mailboxes, for one list that leaves most of them out
+deliveries_idle_listed_max: Final = 1_000
+waiting_long_ms: Final = 12 * 3_600_000  # after which a task that waits is told of to the person who looks
+mesh_needs_mailboxes_max: Final = 5_000  # that are asked at once, some seconds
+mesh_needs_every_seconds: Final = 30  # that `nexus-bus top` looks again, since every mailbox is asked
 
 # Journal.
 commit_batch_max: Final = 1_024
 answers_kept_ms: Final = 24 * 3_600_000
 answers_kept_max: Final = 500_000
-idempotency_keys_max: Final = 10_000
+idempotency_keys_max: Final = 10_000  # of an agent's clients
+shim_keys_max: Final = 10_000  # of an agent: those that the stdio shim makes, one for each call without
 answers_evicted_a_group_max: Final = 256
 journal_kept_records: Final = 1_000_000
 journal_trimmed_a_group_max: Final = 64
@@ -172,6 +180,8 @@ deletion_deadline_ms: Final = 120_000  # of a workspace with all that is in it
 # The stdio shim (nexus/shim) and the credentials it is lent.
 shim_subscriptions_max: Final = 32
 shim_requests_open_max: Final = 128  # of one client at once; each is a thread
+shim_outline_bytes_max: Final = 65_536  # kept of a line that is too long, to find whose answer it waits for
+shim_outline_text_bytes_max: Final = 1_024  # of one text in it
 shim_answer_bytes_max: Final = 32 * 1024 * 1024  # one message of the gateway
 shim_token_file_bytes_max: Final = 4_096
 shim_connections_kept_max: Final = 8
@@ -185,8 +195,10 @@ shim_back_off_ms_max: Final = 500
 shim_stream_back_off_ms_max: Final = 5_000  # of the stream that nobody waits for
 shim_drain_ms_max: Final = 2_000  # open requests may still be answered after the client's last word
 leases_per_agent_max: Final = 20
+leases_lapsed_max: Final = 64  # of one agent: hashes of tokens that admit nothing unless they are lent again
 lease_grace_ms: Final = 15_000  # after a gateway's start: whoever was lent a credential by the former one asks again
 lease_retry_ms: Final = 1_000
+lease_retry_ms_max: Final = 60_000  # of what nobody waits for: it is asked for after twice as long each time
 
 # Authority (common 5, work-plan-tool).
 surface_rate_ms: Final = 3_600_000  # work-plan-tool, creation budget: 10 an hour
@@ -350,6 +362,7 @@ assert credential_recent_ms <= credential_use_noted_ms / 10  # a use is noted by
 assert credential_recent_ms <= stamp_valid_ms  # so what is counted by an older confirmation is not admitted by one
 assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
 assert page_items_default <= page_items_max
+assert threads_listed_default <= threads_listed_max <= threads_looked_at_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max
 assert element_depth_max < json_depth_max
 assert region_elements_default <= region_elements_max <= elements_per_call_max
@@ -362,5 +375,6 @@ assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
 assert host_answer_ms_max < call_deadline_ms_default
 assert leases_per_agent_max < credentials_per_agent_max
 assert shim_stream_back_off_ms_max < lease_grace_ms
+assert shim_outline_text_bytes_max < shim_outline_bytes_max < request_body_bytes_max
 assert shim_absent_ms_max < shim_drain_ms_max < shim_retry_ms_max < shim_start_ms_max
 assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms

@@ -1,7 +1,7 @@
 """Which tokens a set of shards would accept, told apart by the hashes that agent owners keep.
 
-The one place outside of actors/agent that knows its rows: `head` (name, removed) and `credential/NAME` (hash). Reads
-stores that nobody else has open. tests/nexus/test_restore.py makes the rows with the owner's own rules.
+The one place outside of actors/agent that knows its rows: `head` (name, removed) and `credential/NAME` (hash, lentBy).
+Reads stores that nobody else has open. tests/nexus/test_restore.py makes the rows with the owner's own rules.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def _of_agent(store: Store, agent: Address) -> Iterable[Credential]:
     if head.get("removed") is True:
         return
     for row, value in rows.items():
-        digest = _record(value).get("hash")
-        if row.startswith("credential/") and isinstance(digest, bytes):
+        digest, lender = _record(value).get("hash"), _record(value).get("lentBy")
+        # One that is lent admits nothing until it is lent again, which takes more than its token.
+        if row.startswith("credential/") and isinstance(digest, bytes) and lender is None:
             yield Credential(agent.id, str(head.get("name", "")), row.removeprefix("credential/"), digest)
 
 

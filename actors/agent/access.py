@@ -47,7 +47,7 @@ class Outlooks(Model):
 
 
 def authenticate(state: AgentState, body: Authenticate, context: Context) -> Decision:
-    head, credential = _caller(state, body.tokenHash)
+    head, credential = _caller(state, body.tokenHash, context)
     if head is None or credential is None:
         return Decision({"authenticated": False})
     reply: Record = {
@@ -70,7 +70,7 @@ def admit_call(state: AgentState, body: Admit, context: Context) -> Decision:
     Answers {authenticated, waiting} with one of: isUnknownTool (to this credential); refusal; stamp; needs and a
     stamp for a look; stamp and callId of a dispatched call; answer, of a collected one; asLooked, when what the look
     said is the answer."""
-    head, credential = _caller(state, body.tokenHash)
+    head, credential = _caller(state, body.tokenHash, context)
     if head is None or credential is None:
         return Decision({"authenticated": False, "waiting": 0})
     facts = standing(state, head, state.credentials[credential], context, is_budgeted=body.isBudgeted)
@@ -138,9 +138,11 @@ def _answered(state: AgentState, reply: Record, effects: tuple[Effect, ...] = ()
     return Decision({"authenticated": True, "waiting": state.waiting, **reply}, effects)
 
 
-def _caller(state: AgentState, token_hash: bytes) -> tuple[Head | None, str | None]:
-    """The agent and the credential it used; both None unless the token is one of its own."""
-    known = {name: credential.hash for name, credential in state.credentials.items()}
+def _caller(state: AgentState, token_hash: bytes, context: Context) -> tuple[Head | None, str | None]:
+    """The agent and the credential it used; both None unless the token is one of its own. A lent one counts only
+    through the gateway that holds it: of what a former gateway lent nobody knows whether its process is still there."""
+    gateway = context.principal.gateway
+    known = {name: one.hash for name, one in state.credentials.items() if one.lentBy in (None, gateway)}
     credential = matching_credential(known, token_hash)
     head = state.living()
     return (head, credential) if head is not None and credential is not None else (None, None)

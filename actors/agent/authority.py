@@ -251,7 +251,7 @@ def credential_narrow(state: AgentState, body: CredentialNarrow, context: Contex
 def credential_revoke(state: AgentState, body: CredentialRevoke, context: Context) -> Decision:
     """It stops with this commit, and so does what it asked for (common 2.1)."""
     head = state.living()
-    if head is None or body.name not in state.credentials:
+    if head is None or not state.without(body.name):
         return Decision(NOT_FOUND)
     effects = credential_revoke_effects(state, head, body.name, context)
     return Decision({"agentId": context.address.id, "name": head.name, "credential": body.name}, effects)
@@ -260,7 +260,7 @@ def credential_revoke(state: AgentState, body: CredentialRevoke, context: Contex
 def credential_revoke_effects(state: AgentState, head: Head, name: str, context: Context) -> tuple[Effect, ...]:
     """What ends with one credential of the agent's."""
     return (
-        Delete(credential_row(name)),
+        *state.without(name),
         *_voided(state, _asked_by(name), context),
         _leases_end(name, context),
         *head.narrowed(context.address.id),

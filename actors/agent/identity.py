@@ -127,14 +127,14 @@ def agent_removed(state: AgentState, body: AgentRemoved, context: Context) -> De
     noted = Send(address.DIRECTORY, "removal_noted", {"agentId": context.address.id})
     if head is None:
         return Decision({}, (noted,)) if state.head is not None else DONE
-    gone = head.model_copy(update={"removed": True})
+    after = head.model_copy(update={"removed": True})
     effects: tuple[Effect, ...] = (
         *head.narrowed(context.address.id, removed=True),
-        *(Delete(credential_row(name)) for name in sorted(state.credentials)),
+        *(gone for name in sorted({*state.credentials, *state.lapsed}) for gone in state.without(name)),
         *approvals.voided({id_: each for id_, each in state.approvals.items() if each.step is None}, context),
         *abandoned(state, context),
         noted,
-        Send(address.mailbox(context.address.id), "facts_changed", gone.mailbox_facts(), before_reply=True),
+        Send(address.mailbox(context.address.id), "facts_changed", after.mailbox_facts(), before_reply=True),
     )
     return Decision({}, effects)
 

@@ -2,24 +2,32 @@
 
 A key belongs to (workspace, tool); other arguments under it are refused. It is kept as long as answers are, since
 without the answer it could only lead to `outcome_unknown`; a few that are over go with each new one.
+
+The stdio shim gives a key to each call that has none, so that it may send it again (nexus/shim). Such a key is shown
+again soon or never, and there is one for every call; so those are counted apart, and never cost a client one of its
+own, which it may have written down.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from actors.decision import Delete, Put, RowEffect
-from bus.limits import answers_kept_ms, idempotency_keys_max
+from bus.limits import answers_kept_ms, idempotency_keys_max, shim_keys_max
 from bus.value import Record
 from tools.base import Model
 from tools.errors import Code, Refusal
 
 _FORGOTTEN_A_CALL_MAX: Final = 8
+# As nexus/shim/shim.py makes them, which tests/shim/test_shim.py holds. A client that writes such a key gives away only
+# what is its own.
+_SHIMS: Final = re.compile(r"shim-[0-9a-f]{32}")
 
 
 class GivenKey(Model):
@@ -42,6 +50,26 @@ class UsedKey(Model):
     """Its call was committed with its admission, so repeats only join it (0009)."""
     answer: dict[str, Any] | None = None
     """What repeats are answered, when the call itself never runs: it was collected as a step."""
+    isShims: bool = False
+    """The stdio shim made it, not a client."""
+
+
+@dataclass(slots=True)
+class UsedKeys:
+    """By digest, oldest first: their rows are named by time."""
+
+    clients: dict[str, UsedKey] = field(default_factory=dict)
+    shims: dict[str, UsedKey] = field(default_factory=dict)
+
+    def get(self, digest: str) -> UsedKey | None:
+        return self.clients.get(digest) or self.shims.get(digest)
+
+    def put(self, digest: str, used: UsedKey) -> None:
+        (self.shims if used.isShims else self.clients)[digest] = used
+
+    def drop(self, digest: str) -> None:
+        self.clients.pop(digest, None)
+        self.shims.pop(digest, None)
 
 
 _MISMATCH: Final = Refusal(
@@ -60,9 +88,7 @@ def digest_in(name: str) -> str:
     return name.partition("/")[2]
 
 
-def known(
-    keys: Mapping[str, UsedKey], workspace_id: str, tool: str, given: GivenKey, now_ms: int
-) -> UsedKey | Refusal | None:
+def known(keys: UsedKeys, workspace_id: str, tool: str, given: GivenKey, now_ms: int) -> UsedKey | Refusal | None:
     """The first use of the key, if there was one; the refusal when it was with other arguments."""
     used = keys.get(digest_of(workspace_id, tool, given.key))
     if used is None or _is_over(used, now_ms):
@@ -71,7 +97,7 @@ def known(
 
 
 def kept(
-    keys: Mapping[str, UsedKey],
+    keys: UsedKeys,
     digest: str,
     given: GivenKey,
     now_ms: int,
@@ -79,18 +105,27 @@ def kept(
     is_dispatched: bool = False,
     answer: Record | None = None,
 ) -> tuple[RowEffect, ...]:
-    """The first use of a key, by digest; `keys` are the used ones, oldest first."""
+    """The first use of a key, by digest."""
     former = keys.get(digest)
     effects: list[RowEffect] = [] if former is None else [Delete(_row(former, digest))]
-    surplus = len(keys) + 1 - idempotency_keys_max
-    for other, old in islice(keys.items(), _FORGOTTEN_A_CALL_MAX):
+    is_shims = _SHIMS.fullmatch(given.key) is not None
+    alike, most = (keys.shims, shim_keys_max) if is_shims else (keys.clients, idempotency_keys_max)
+    surplus = len(alike) + 1 - most
+    for other, old in islice(alike.items(), _FORGOTTEN_A_CALL_MAX):
         if other != digest and (_is_over(old, now_ms) or len(effects) < surplus):
             effects.append(Delete(_row(old, other)))
-    new = UsedKey(callId=given.callId, arguments=given.arguments, at=now_ms, isDispatched=is_dispatched, answer=answer)
+    new = UsedKey(
+        callId=given.callId,
+        arguments=given.arguments,
+        at=now_ms,
+        isDispatched=is_dispatched,
+        answer=answer,
+        isShims=is_shims,
+    )
     return (*effects, Put(_row(new, digest), new.model_dump()))
 
 
-def forgotten(keys: Mapping[str, UsedKey], digest: str) -> tuple[RowEffect, ...]:
+def forgotten(keys: UsedKeys, digest: str) -> tuple[RowEffect, ...]:
     """The key may be used anew: its call was refused for now and changed nothing."""
     used = keys.get(digest)
     return () if used is None else (Delete(_row(used, digest)),)

@@ -1,6 +1,6 @@
-"""An agent's rows: `head`, `credential/<name>`, `waiting`, `workingFor`, `claim/<call id>`, `key/<time>/<digest>`,
-`stored/<place>`; of its authority `withheld/<tool>`, `budget`, `approval/<id>`, `dispatched/<call id>`; and of its
-plans (plan_book.py).
+"""An agent's rows: `head`, `credential/<name>`, `lapsed/<name>`, `waiting`, `workingFor`, `claim/<call id>`,
+`key/<time>/<digest>`, `stored/<place>`; of its authority `withheld/<tool>`, `budget`, `approval/<id>`,
+`dispatched/<call id>`; and of its plans (plan_book.py).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pydantic import Field
 
 from actors.agent.approval import Approval
 from actors.agent.budget import Budget
-from actors.agent.keys import UsedKey, digest_in
+from actors.agent.keys import UsedKey, UsedKeys, digest_in
 from actors.agent.plan_book import PlanBook
 from actors.agent.stored_book import StoredBook
-from actors.decision import Effect, Notify, Put, RowEffect, TellHosts
+from actors.decision import Delete, Effect, Notify, Put, RowEffect, TellHosts
 from bus.admitted import AUTHORITY_CHANGED
 from bus.topics import authority_topic
 from bus.value import Record
@@ -31,6 +31,10 @@ DEFAULT_CREDENTIAL: Final = "default"
 
 def credential_row(name: str) -> str:
     return f"credential/{name}"
+
+
+def lapsed_row(name: str) -> str:
+    return f"lapsed/{name}"
 
 
 def claim_row(call_id: str) -> str:
@@ -117,6 +121,16 @@ class Credential(Model):
     """The families that it is narrowed to; None: it is served every one (common 1.3)."""
     lentBy: str | None = None
     """Of one that is lent for as long as a connection lasts: the incarnation of the gateway that holds it."""
+    lentTo: str | None = None
+    """And the connection of that gateway."""
+
+
+class LapsedLease(Model):
+    """What is left of a lent credential when nobody holds it: whoever shows its token to the person's socket is lent
+    the same again, as narrow as it was. Until then it admits nothing."""
+
+    credential: Credential
+    at: int
 
 
 class Claim(Model):
@@ -158,11 +172,11 @@ class AgentState:
 
     head: Head | None = None
     credentials: dict[str, Credential] = field(default_factory=dict)
+    lapsed: dict[str, LapsedLease] = field(default_factory=dict)
     waiting: int = 0
     working_for: WorkingFor = field(default_factory=WorkingFor)
     claims: dict[str, Claim] = field(default_factory=dict)
-    keys: dict[str, UsedKey] = field(default_factory=dict)
-    """Used idempotency keys by digest, oldest first: their rows are named by time."""
+    keys: UsedKeys = field(default_factory=UsedKeys)
     withheld: dict[str, str] = field(default_factory=dict)
     """Tool -> who took it away: `agent` (itself) or `person`."""
     budget: Budget = field(default_factory=Budget)
@@ -176,6 +190,11 @@ class AgentState:
         """Whether that credential is still there: one that was replaced, or made anew under its name, is another."""
         known = self.credentials.get(credential)
         return known is not None and known.createdAt == made_ms
+
+    def without(self, name: str) -> tuple[Delete, ...]:
+        """The credential of that name is gone, also one that lapsed; empty when there is none."""
+        held = (Delete(credential_row(name)),) if name in self.credentials else ()
+        return (*held, *((Delete(lapsed_row(name)),) if name in self.lapsed else ()))
 
     def serves(self, credential: str, tool: str) -> bool:
         """Whether that credential, if it is there, is served the family of the tool (common 1.3)."""
@@ -201,6 +220,10 @@ def apply(state: AgentState, effect: RowEffect) -> None:
             state.credentials[name] = Credential.model_validate(value)
         case ("credential", _, name), _:
             state.credentials.pop(name, None)
+        case ("lapsed", _, name), Put(_, value):
+            state.lapsed[name] = LapsedLease.model_validate(value)
+        case ("lapsed", _, name), _:
+            state.lapsed.pop(name, None)
         case ("claim", _, call_id), Put(_, value):
             state.claims[call_id] = Claim.model_validate(value)
         case ("claim", _, call_id), _:
@@ -210,9 +233,9 @@ def apply(state: AgentState, effect: RowEffect) -> None:
         case ("stored", _, _), _:
             state.stored.apply(effect)
         case ("key", _, name), Put(_, value):
-            state.keys[digest_in(name)] = UsedKey.model_validate(value)
+            state.keys.put(digest_in(name), UsedKey.model_validate(value))
         case ("key", _, name), _:
-            state.keys.pop(digest_in(name), None)
+            state.keys.drop(digest_in(name))
         case _:
             _apply_authority(state, effect)
 
@@ -240,9 +263,11 @@ def _apply_authority(state: AgentState, effect: RowEffect) -> None:
 def problems(state: AgentState) -> list[str]:
     """What should hold of every agent and does not (actors/agent/__init__.py)."""
     found = []
-    if state.head is None and (state.credentials or state.claims or state.approvals or state.dispatched):
+    if state.head is None and (
+        state.credentials or state.lapsed or state.claims or state.approvals or state.dispatched
+    ):
         found.append("there are rows without a head")
-    if state.head is not None and state.head.removed and state.credentials:
+    if state.head is not None and state.head.removed and (state.credentials or state.lapsed):
         found.append("a removed agent still has a credential")
     if state.waiting < 0:
         found.append("the waiting count is below zero")

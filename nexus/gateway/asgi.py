@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
@@ -25,7 +26,7 @@ from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal
 from nexus.gateway.endpoint import McpEndpoint
 from nexus.gateway.fast_path import FastPath
-from nexus.gateway.headers import HEADERS_KEY, Headers
+from nexus.gateway.headers import HEADERS_KEY, REQUEST_TARGET_KEY, Headers
 from nexus.gateway.input_requests import InputRequests
 from nexus.gateway.listeners import Listeners
 from nexus.gateway.listing import Listing
@@ -37,6 +38,7 @@ from tools.base import Tool
 
 _SEAL_KEY_BYTES: Final = 32
 _PATH: Final = "/mcp"
+_ABSOLUTE_FORM: Final = re.compile(rb"http://([^/?#]*)", re.IGNORECASE)
 
 
 class Gateway:
@@ -100,7 +102,8 @@ class _Application(Starlette):
 class ListenerGuard:
     """Lets through only what was addressed to this listener, on every route and web socket (common 2.5).
 
-    A page of another origin reaches a loopback port by rebinding its own name (Host) or by a plain request (Origin).
+    A page of another origin reaches a loopback port by rebinding its own name (Host) or by a plain request (Origin). A
+    request target may name a host as well, which then counts before Host (RFC 9112, 3.2.2): it is held to the same.
     """
 
     def __init__(self, app: ASGIApp, port: int) -> None:
@@ -131,6 +134,15 @@ class ListenerGuard:
         given = headers.values(b"host")
         if len(given) != 1 or given[0] not in hosts:
             return 421
+        target = scope.get(REQUEST_TARGET_KEY)
+        if target is not None and target != b"*" and _host_of(target) not in hosts:
+            return 421
         if any(origin not in [b"http://" + host for host in hosts] for origin in headers.values(b"origin")):
             return 403
         return None
+
+
+def _host_of(target: bytes) -> bytes | None:
+    """The host, with its port, in a request target of the form `http://host:port/path`; None for any other form."""
+    absolute = _ABSOLUTE_FORM.match(target)
+    return None if absolute is None else absolute[1]

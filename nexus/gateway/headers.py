@@ -10,6 +10,10 @@ HEADERS_KEY: Final = "nexus.headers"
 """Where `asgi.py` leaves them in a scope."""
 
 
+REQUEST_TARGET_KEY: Final = "nexus.target"
+"""Where `http_border.py` leaves a request's target in a scope, as the client wrote it, when it is more than a path."""
+
+
 class Headers:
     """Names are lower case; what stands around values is stripped."""
 

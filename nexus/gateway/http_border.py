@@ -38,6 +38,7 @@ from bus.limits import (
     other_descriptors_max,
     requests_stop_grace_seconds,
 )
+from nexus.gateway.headers import REQUEST_TARGET_KEY
 
 _LISTENERS: Final = 2
 
@@ -159,6 +160,8 @@ class BorderProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._passed_on()
         self._is_in_body = True
+        if not self.url.startswith(b"/"):  # uvicorn passes on no more of it than the path
+            self.scope[REQUEST_TARGET_KEY] = self.url  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

@@ -29,13 +29,17 @@ from bus.client import Caller
 from bus.clock import Clock
 from bus.limits import (
     json_depth_max,
+    lease_grace_ms,
+    lease_retry_ms,
+    lease_retry_ms_max,
     person_lineage_ms_max,
     person_request_bytes_max,
     person_request_depth_max,
     person_request_ms_max,
 )
 from bus.value import Record
-from nexus.gateway import person_lease, person_scenes
+from nexus.gateway import person_scenes
+from nexus.gateway.person_lease import Leases
 from nexus.gateway.person_owners import Owners, VerbRefused
 from nexus.gateway.person_scenes import Converse, Talk
 from nexus.gateway.person_table import Stream
@@ -72,7 +76,7 @@ _UNKNOWN_VERB: Final = Refusal(
     Code.INVALID_ARGUMENTS, "This NEXUS does not know that verb. The command may be newer than what is running."
 )
 
-_CONVERSATIONS: Final[Mapping[str, Converse]] = {**person_scenes.CONVERSATIONS, **person_lease.CONVERSATIONS}
+_log: Final = structlog.get_logger()
 
 LineageOf: TypeAlias = Callable[[int], Lineage]
 """Where the process of that id comes from. May block."""
@@ -95,6 +99,8 @@ class PersonPort:
         self._owners = Owners(caller, clock, shards, gateway)
         self._lineage = lineage
         self._user_id = os.getuid() if user_id is None else user_id
+        self._leases = Leases()
+        self._conversations: Mapping[str, Converse] = {**person_scenes.CONVERSATIONS, **self._leases.conversations}
 
     async def serve(self, sock: socket.socket) -> PersonServer:
         """Accept on `sock`, which listens already, until the answer's `close`."""
@@ -102,8 +108,20 @@ class PersonPort:
         return PersonServer(self, sock)
 
     async def end_former_leases(self) -> None:
-        """What former gateways lent ends, once whoever still has it has had time to ask again."""
-        await person_lease.end_former_leases(self._owners)
+        """What former gateways lent ends, once whoever still has it has had time to ask again. A defect on the way is
+        logged, and then that is tried again."""
+        await asyncio.sleep(lease_grace_ms / 1_000)
+        pause_ms = lease_retry_ms
+        while True:
+            try:
+                await self._leases.end_former(self._owners)
+                return
+            except VerbRefused as refused:
+                _log.error("former leases were not ended", code=refused.error.get("code"))
+            except Exception as defect:  # noqa: BLE001 - nobody else would do it, and the log has what it was
+                self._incident(defect, "former leases were not ended")
+            await asyncio.sleep(pause_ms / 1_000)
+            pause_ms = min(2 * pause_ms, lease_retry_ms_max)
 
     async def converse(self, connection: socket.socket) -> None:
         """One connection from its peer check to its end."""
@@ -165,17 +183,17 @@ class PersonPort:
         await _send(writer, answer)
 
     async def _run(self, verb: str, arguments: Record, talk: Talk) -> Record:
-        if verb in _CONVERSATIONS:
-            return await _CONVERSATIONS[verb](self._owners, arguments, talk)
+        if verb in self._conversations:
+            return await self._conversations[verb](self._owners, arguments, talk)
         if verb in VERBS:
             return await VERBS[verb](self._owners, arguments)
         raise VerbRefused.by(_UNKNOWN_VERB)
 
-    def _incident(self, defect: Exception) -> Record:
+    def _incident(self, defect: Exception, what: str = "a person's request failed") -> Record:
         incident = self._owners.clock.new_id()
         # Formatted here: a logger's own traceback may show local variables, and one of them may be a new token.
         trace = "".join(traceback.format_exception(defect))
-        structlog.get_logger().error("a person's request failed", incident=incident, trace=trace)
+        _log.error(what, incident=incident, trace=trace)
         text = "Something went wrong inside NEXUS; its log has the details."
         return Refusal(Code.INTERNAL, text, details={"incidentId": incident}).to_record()
 

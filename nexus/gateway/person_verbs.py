@@ -18,7 +18,9 @@ from nexus.gateway import (
     person_backup,
     person_bus,
     person_log,
+    person_mailboxes,
     person_plans,
+    person_threads,
     person_upkeep,
     person_workspaces,
 )
@@ -111,6 +113,8 @@ VERBS: Final[Mapping[str, Run]] = {
     **person_approvals.VERBS,
     **SETTINGS_VERBS,
     **person_plans.VERBS,
+    **person_threads.VERBS,
+    **person_mailboxes.VERBS,
     "canvas.grant": checked(CanvasGrant, canvas_grant),
     "canvas.list": checked(InWorkspace, canvas_list),
     "canvas.show": checked(CanvasNamed, canvas_show),

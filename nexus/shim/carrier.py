@@ -143,6 +143,7 @@ class _Attempt:
     def is_done(self) -> bool:
         """One try; False asks for another at once. Raises what the exchange raises, and Refused."""
         carrier, message = self.carrier, self.message
+        shown_ns = time.monotonic_ns()
         token, authorization = carrier.authorization()
         in_session = not message.is_modern and message.method != INITIALIZE
         session = carrier.session.headers() if in_session else {}
@@ -152,7 +153,11 @@ class _Attempt:
                 self._pass_on(answer)
                 return True
             status, body = answer.status, answer.body()
-        return self._is_settled(status, body, token, session.get(SESSION_HEADER))
+        if status == http.HTTPStatus.UNAUTHORIZED:
+            if carrier.tokens.has_other_than(token, shown_ns):
+                return False
+            raise Refused("unidentified_caller", _GONE, is_final=True)
+        return self._is_settled(status, body, session.get(SESSION_HEADER))
 
     def _pass_on(self, answer: Answer) -> None:
         if not answer.is_stream:
@@ -195,13 +200,9 @@ class _Attempt:
                 self.answered()
             self.carrier.write(line)
 
-    def _is_settled(self, status: int, body: bytes, token: str, session: str | None) -> bool:
-        """What another status than 200 means: True when the client has its answer, False to try again."""
+    def _is_settled(self, status: int, body: bytes, session: str | None) -> bool:
+        """What a status means that is neither 200 nor 401: True when the client has its answer, False to try again."""
         match status:
-            case http.HTTPStatus.UNAUTHORIZED:
-                if self.carrier.tokens.has_other_than(token):
-                    return False
-                raise Refused("unidentified_caller", _GONE, is_final=True)
             case http.HTTPStatus.NOT_FOUND if session is not None:
                 self.carrier.renew_session(session, self.cancellation)
                 return False

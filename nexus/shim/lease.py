@@ -1,7 +1,8 @@
 """`--agent NAME`: a credential of this process' own, lent by the person's socket as long as the connection lasts.
 
-The gateway revokes it when the connection ends, however this process ends. A gateway that was started anew lends the
-same one again to whoever still has its token (nexus/gateway/person_lease.py), so that nothing is noticed of a restart.
+It stops when the connection ends, however this process ends. A gateway that was started anew lends the same one again
+to whoever still has its token (nexus/gateway/person_lease.py), so that nothing is noticed of a restart; until then that
+gateway refuses it, which here means no more than to wait.
 
 `LeasedToken` is used by any thread; `_held` and `_ended` are guarded by `_changed`. The token is in memory alone.
 """
@@ -24,6 +25,7 @@ from bus.limits import (
     shim_back_off_ms_first,
     shim_back_off_ms_max,
     shim_connect_ms_max,
+    shim_repeats_max,
 )
 from nexus.shim.agents_socket import NotListening, Unreachable, connected
 from nexus.shim.token import NoToken, NotYet
@@ -31,6 +33,7 @@ from nexus.shim.token import NoToken, NotYet
 VERB: Final = "agent.credential_lease"
 
 _RETRIED: Final = frozenset({"unavailable", "outcome_unknown"})
+_GONE: Final = "not_found"
 _READ_BYTES: Final = 1 << 16
 
 
@@ -44,7 +47,11 @@ class Held:
 
 
 class Denied(Exception):
-    """The person's socket said no. The text is for the person."""
+    """The person's socket said no. The text is for the person. `is_gone`: there is no such agent or credential."""
+
+    def __init__(self, message: str, *, is_gone: bool) -> None:
+        super().__init__(message)
+        self.is_gone = is_gone
 
 
 class LeasedToken:
@@ -56,6 +63,8 @@ class LeasedToken:
         self._changed = threading.Condition()
         self._held: Held | None = None
         self._is_connected = False
+        self._lent_ns = 0
+        """Since when the connection holds it, by the monotonic clock."""
         self._is_absent = False
         """Whether nobody listened the last time."""
         self._why_ended: str | None = None
@@ -73,13 +82,16 @@ class LeasedToken:
                 raise NotYet
             return self._held.token
 
-    def has_other_than(self, refused: str) -> bool:
-        """Refused while the connection is gone: it is lent anew, perhaps the same. While it lasts, it was revoked."""
+    def has_other_than(self, refused: str, shown_ns: int) -> bool:
+        """Refused while the connection is gone, or before it was lent anew: it comes again, perhaps the same. While the
+        same connection lasts, it was revoked."""
         with self._changed:
-            return not self._is_connected or self._held is None or self._held.token != refused
+            if not self._is_connected or self._held is None:
+                return True
+            return self._held.token != refused or self._lent_ns > shown_ns
 
     def _keep(self) -> None:
-        pause_ms = shim_back_off_ms_first
+        pause_ms, denials = shim_back_off_ms_first, 0
         while True:
             try:
                 was_held = self._hold_once()
@@ -91,15 +103,24 @@ class LeasedToken:
             except (OSError, ValueError):
                 was_held = False  # it is being restarted
             except (Denied, Unreachable) as denied:
-                with self._changed:
-                    self._why_ended = str(denied)
-                    self._changed.notify_all()
-                return
+                was_held, denials = False, denials + 1
+                if self._is_final(denied, denials):
+                    with self._changed:
+                        self._why_ended = str(denied)
+                        self._changed.notify_all()
+                    return
             finally:
                 with self._changed:
                     self._is_connected = False
+            denials = 0 if was_held else denials
             pause_ms = shim_back_off_ms_first if was_held else min(2 * pause_ms, shim_back_off_ms_max)
             time.sleep(pause_ms / 1_000)
+
+    def _is_final(self, why: Denied | Unreachable, denials: int) -> bool:
+        """Whoever has been lent one before is not sent away by what a busy system may do to a request, such as not to
+        say in time which process asks."""
+        is_gone = isinstance(why, Denied) and why.is_gone
+        return is_gone or self._held is None or denials > shim_repeats_max
 
     def _hold_once(self) -> bool:
         """One connection to its end; whether anything was lent. Raises Denied, NotListening, OSError, ValueError."""
@@ -114,6 +135,7 @@ class LeasedToken:
             connection.settimeout(None)
             with self._changed:
                 self._held, self._is_connected, self._is_absent = held, True, False
+                self._lent_ns = time.monotonic_ns()
                 self._changed.notify_all()
             while connection.recv(_READ_BYTES):
                 pass
@@ -139,6 +161,6 @@ def _lent(line: bytes) -> Held | None:
         case {"error": {"code": str() as code, "message": str() as message}}:
             if code in _RETRIED:
                 return None
-            raise Denied(message)
+            raise Denied(message, is_gone=code == _GONE)
         case _:
             raise ValueError("no answer of the person's socket")

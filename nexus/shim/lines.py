@@ -8,41 +8,68 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from bus.limits import request_body_bytes_max
+from nexus.shim.outline import Outline
 
 _READ_BYTES: Final = 1 << 16
 
 
-def read_lines(descriptor: int) -> Iterator[bytes]:
-    """Each line without its end and without blank ones. Of one that is longer than any message only so much is given
-    that this shows. Ends with the input, or with an input that broke."""
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """A line that is longer than any message may be, of which only the outline was kept (outline.py)."""
+
+    outline: bytes
+
+
+def read_lines(descriptor: int) -> Iterator[bytes | TooLong]:
+    """Each line without its end and without blank ones; of one that is longer than any message its outline, once it
+    has ended. Ends with the input, or with an input that broke."""
     pending = bytearray()
-    skips = False
-    while True:
-        try:
-            piece = os.read(descriptor, _READ_BYTES)
-        except OSError:
-            return
-        if not piece:
-            break
-        searched = len(pending)
-        pending += piece
-        while (end := pending.find(b"\n", searched)) >= 0:
-            line = bytes(pending[:end]).strip()
-            del pending[: end + 1]
-            searched = 0
-            if line and not skips:
+    outline: Outline | None = None
+    while piece := _piece(descriptor):
+        *ended, rest = piece.split(b"\n")
+        for part in ended:
+            if (line := _line(pending, outline, part)) is not None:
                 yield line
-            skips = False
-        if len(pending) > request_body_bytes_max:
-            if not skips:
-                yield bytes(pending)
             pending.clear()
-            skips = True
-    if (line := bytes(pending).strip()) and not skips:
+            outline = None
+        if outline is not None:
+            outline.take(rest)
+            continue
+        pending += rest
+        if len(pending) > request_body_bytes_max:
+            outline = _outline_of(pending)
+            pending.clear()
+    if (line := _line(pending, outline, b"")) is not None:
         yield line
+
+
+def _piece(descriptor: int) -> bytes:
+    """What came; nothing at the end, and when the input broke."""
+    try:
+        return os.read(descriptor, _READ_BYTES)
+    except OSError:
+        return b""
+
+
+def _line(pending: bytearray, outline: Outline | None, part: bytes) -> bytes | TooLong | None:
+    """The line that ends with `part`; None for a blank one."""
+    if outline is not None:
+        outline.take(part)
+        return TooLong(outline.whole())
+    line = (bytes(pending) + part).strip()
+    if len(line) > request_body_bytes_max:
+        return TooLong(_outline_of(line).whole())
+    return line or None
+
+
+def _outline_of(text: bytes | bytearray) -> Outline:
+    outline = Outline()
+    outline.take(bytes(text))
+    return outline
 
 
 class LineWriter:

@@ -91,13 +91,29 @@ class Malformed:
     id: RequestId | None
     code: int
     message: str
+    data: Mapping[str, object] | None = None
+    """The code of NEXUS' own and what goes with it."""
+
+
+def too_long(outline: bytes) -> Malformed:
+    """A line that is longer than the body of a request may be (common 2.5), by its outline (outline.py). Only a request
+    is answered under its id: what has none waits for no answer, and the id of an answer is one of the server's."""
+    try:
+        message = json.loads(outline.decode())
+    except (ValueError, RecursionError):
+        message = None
+    identifier = message.get("id") if isinstance(message, dict) and "method" in message else None
+    has_id = isinstance(identifier, str | int) and not isinstance(identifier, bool)
+    text = (
+        f"The message is larger than {request_body_bytes_max // (1024 * 1024)} MiB, the most that NEXUS takes, and was "
+        "not sent. Split what it carries into several calls."
+    )
+    data = {"code": "too_large", "retryable": False, "limit": request_body_bytes_max}
+    return Malformed(identifier if has_id else None, INVALID_REQUEST, text, data)
 
 
 def parse(line: bytes, new_key: Callable[[], str]) -> ClientMessage | Malformed:
     """The message in `line`. `new_key` gives the idempotency key of a call that has none."""
-    if len(line) > request_body_bytes_max:
-        size = request_body_bytes_max // (1024 * 1024)
-        return Malformed(None, INVALID_REQUEST, f"The message is larger than {size} MiB, the most that NEXUS takes.")
     strange: list[str] = []
     try:
         message = json.loads(

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from bus.limits import shim_drain_ms_max, shim_requests_open_max
 from nexus.shim.agents_socket import Broken, Cancellation, Cancelled, NotListening, Unreachable
 from nexus.shim.carrier import Carrier, Refused
-from nexus.shim.lines import LineWriter
+from nexus.shim.lines import LineWriter, TooLong
 from nexus.shim.messages import (
     CANCELLED,
     INITIALIZE,
@@ -33,6 +33,7 @@ from nexus.shim.messages import (
     RequestId,
     error_line,
     parse,
+    too_long,
 )
 from nexus.shim.stream import follow_session
 from nexus.shim.token import NoToken, NotYet
@@ -76,7 +77,7 @@ class Shim:
         self._endings: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._is_over = False
 
-    def run(self, lines: Iterable[bytes]) -> int:
+    def run(self, lines: Iterable[bytes | TooLong]) -> int:
         """The exit code, once all has ended."""
         _in_background(self._carry_notices)
         _in_background(lambda: self._read(lines))
@@ -95,12 +96,12 @@ class Shim:
 
     # What the client says.
 
-    def _read(self, lines: Iterable[bytes]) -> None:
+    def _read(self, lines: Iterable[bytes | TooLong]) -> None:
         try:
             for line in lines:
-                message = parse(line, _new_key)
+                message = too_long(line.outline) if isinstance(line, TooLong) else parse(line, _new_key)
                 if isinstance(message, Malformed):
-                    self._write(error_line(message.id, message.code, message.message))
+                    self._write(error_line(message.id, message.code, message.message, message.data))
                 elif message.kind is Kind.REQUEST:
                     self._begin(message)
                 elif message.method == CANCELLED:

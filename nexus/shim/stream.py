@@ -7,6 +7,7 @@ Being told), so nothing is made up for while the stream is away.
 from __future__ import annotations
 
 import http
+import time
 
 from bus.limits import shim_back_off_ms_first, shim_stream_back_off_ms_max
 from nexus.shim.agents_socket import Broken, Cancellation, Cancelled, NotListening, Unreachable
@@ -38,7 +39,9 @@ def follow_session(carrier: Carrier, cancellation: Cancellation) -> None:
 def _is_open_again(carrier: Carrier, cancellation: Cancellation) -> bool:
     """One stream to its end; whether another may follow."""
     session = carrier.session.headers()
-    headers = {"Accept": "text/event-stream", **carrier.authorization()[1], **session}
+    shown_ns = time.monotonic_ns()
+    token, authorization = carrier.authorization()
+    headers = {"Accept": "text/event-stream", **authorization, **session}
     with carrier.socket.exchange("GET", None, headers, cancellation) as answer:
         if answer.status == http.HTTPStatus.OK and answer.is_stream:
             for event in answer.events():
@@ -51,4 +54,6 @@ def _is_open_again(carrier: Carrier, cancellation: Cancellation) -> bool:
     if status == http.HTTPStatus.NOT_FOUND and SESSION_HEADER in session:
         carrier.renew_session(session[SESSION_HEADER], cancellation)
         return True
+    if status == http.HTTPStatus.UNAUTHORIZED:  # a gateway that was started anew may know it in a moment
+        return carrier.tokens.has_other_than(token, shown_ns)
     return status == http.HTTPStatus.SERVICE_UNAVAILABLE

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from bus.events import CATALOGUE
 from bus.value import Record, Value
-from nexus import agent_cli, approvals_cli, asking, bus_cli, exit_codes, person_cli, settings_cli
+from nexus import agent_cli, approvals_cli, asking, bus_cli, exit_codes, person_cli, settings_cli, thread_cli
 from nexus.config import HomeMissing, HomeRefused
 from nexus.gateway.person_scenes import CONVERSATIONS
 from nexus.gateway.person_verbs import VERBS
@@ -36,7 +36,7 @@ class Commands:
 
     def __init__(self) -> None:
         self._nexus = typer.Typer()
-        for topic in (person_cli, agent_cli, approvals_cli, settings_cli):
+        for topic in (person_cli, agent_cli, approvals_cli, settings_cli, thread_cli):
             topic.register(self._nexus)
 
     def nexus(self, *arguments: str) -> Result:
@@ -164,7 +164,7 @@ def test_what_others_typed_cannot_act_on_the_terminal(monkeypatch: pytest.Monkey
         ("host", "events"): {"events": [event], "last": 1},
         ("host", "owners"): {"owners": [{"address": HOSTILE}]},
         ("host", "owner_rows"): {"rows": [{"row": HOSTILE, "value": HOSTILE}]},
-        ("mailbox", "mailbox_peek"): {"deliveries": [{"title": HOSTILE}], "note": HOSTILE},
+        ("mailbox", "mailbox_peek"): {"deliveries": [{"title": HOSTILE}], "note": HOSTILE, "isPaused": True},
     }
     with commands(monkeypatch, script) as (run, _):
         results = [

@@ -57,8 +57,8 @@ def token_file(token: str) -> Iterator[Path]:
 def by_file(running: Running) -> Iterator[list[str]]:
     """An agent's two paths, which are all that the shim needs."""
     workspace = running.workspace(f"Shim {os.urandom(4).hex()}")
-    added = running.person("agent", "add", "Ada", "--workspace", workspace, "--capability", "mesh")
-    with token_file(added["token"]) as file:
+    _, token = running.token("Ada", workspace)
+    with token_file(token) as file:
         yield ["--socket", str(open_home(running.nexus.home).mcp_socket), "--token-file", str(file)]
 
 
@@ -265,24 +265,53 @@ def test_a_borrowed_credential_is_dead_with_its_process(running: Running) -> Non
 
 
 @pytest.mark.timeout(180)
-def test_a_borrowed_credential_outlives_its_gateway_and_not_both(running: Running) -> None:
-    """decision 0012: a gateway restart leaves none behind, and whoever is there notices nothing"""
+def test_a_borrowed_credential_outlives_its_gateway_only_where_its_process_does(running: Running) -> None:
+    """decision 0012: what nobody holds admits nothing from the first answer on; whoever is there notices nothing of the
+    restart, and neither does one that cannot ask for long."""
     home = open_home(running.nexus.home)
     workspace = running.workspace("Restarted")
     agent = running.person("agent", "add", "Dora", "--workspace", workspace)["agentId"]
-    with shim(["--home", str(running.nexus.home), "--agent", agent]) as stays, holder(running, agent) as (goes, token):
-        assert "result" in ask(stays, "server/discover")
+    borrowing = ["--home", str(running.nexus.home), "--agent", agent]
+    with shim(borrowing) as stays, shim(borrowing) as sleeps, holder(running, agent) as (goes, token):
+        assert "result" in ask(stays, "server/discover") and "result" in ask(sleeps, "server/discover")
         before = set(borrowed(running, agent))
-        assert len(before) == 2
+        assert len(before) == 3 and status(running, token) == 200
         gateway = processes(home)["gateway"]
+        sleeps.send_signal(signal.SIGSTOP)
         os.kill(gateway, signal.SIGKILL)
         goes.kill()
         assert "result" in ask(stays, "server/discover")
         await_end(gateway)
-        eventually(lambda: status(running, token) == 401, seconds=60, what="the end of what nobody holds")
-        [left] = borrowed(running, agent)
+        assert status(running, token) == 401
+        [left] = eventually(lambda: _only(borrowed(running, agent)), seconds=60, what="the end of what nobody holds")
         assert left in before, "the same credential as before"
         assert "result" in ask(stays, "tools/list")
+        sleeps.send_signal(signal.SIGCONT)
+        assert "result" in ask(sleeps, "tools/list")
+        assert len(borrowed(running, agent)) == 2 and before > set(borrowed(running, agent))
+        assert status(running, token) == 401
+
+
+def _only(names: list[str]) -> list[str]:
+    return names if len(names) == 1 else []
+
+
+def test_a_borrowed_credential_admits_nothing_after_everything_was_killed() -> None:
+    """decision 0012: supervisor and holder killed at once, and NEXUS started anew"""
+    with (
+        tempfile.TemporaryDirectory(prefix="nx-") as folder,
+        ended_afterwards(Nexus(Path(folder) / "h", PRODUCT)) as nexus,
+    ):
+        first = Running(nexus, nexus.start()["url"])
+        agent = first.person("agent", "add", "Finn", "--workspace", first.workspace("W"))["agentId"]
+        with holder(first, agent) as (process, token):
+            assert status(first, token) == 200
+            ran = nexus.processes()
+            os.kill(ran["supervisor"], signal.SIGKILL)
+            process.kill()
+            await_end(*ran.values())
+        second = Running(nexus, nexus.start()["url"])
+        assert status(second, token) == 401, "long before the grace is over"
 
 
 def test_what_runs_inside_of_nexus_borrows_nothing(running: Running) -> None:

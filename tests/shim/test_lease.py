@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from bus.limits import shim_repeats_max
 from nexus.gateway import person_lease
 from nexus.shim import lease
 from nexus.shim.agents_socket import NotListening
@@ -65,7 +67,7 @@ def current(token: LeasedToken) -> str:
 
 
 def test_the_verb_is_the_gateways() -> None:
-    assert set(person_lease.CONVERSATIONS) == {lease.VERB}
+    assert person_lease.VERB == lease.VERB
 
 
 def test_a_broken_connection_is_made_again_with_what_was_lent(tmp_path: Path) -> None:
@@ -74,10 +76,14 @@ def test_a_broken_connection_is_made_again_with_what_was_lent(tmp_path: Path) ->
         token = LeasedToken(lambda: tmp_path / "s", "Ada", "Website")
         first = person.serve(LENT)
         assert current(token) == "nx_a1_secret"
-        assert not token.has_other_than("nx_a1_secret"), "it was revoked while it is held"
+        assert not token.has_other_than("nx_a1_secret", time.monotonic_ns()), "it was revoked while it is held"
+        shown_ns = time.monotonic_ns()
         first.close()
         with person.serve(LENT):
             assert current(token) == "nx_a1_secret"
+            eventually(lambda: len(person.asked) == 2)
+            assert token.has_other_than("nx_a1_secret", shown_ns), "refused before the next gateway had lent it again"
+            assert not token.has_other_than("nx_a1_secret", time.monotonic_ns())
         asked = {"agent": "Ada", "workspace": "Website"}
         assert [one["arguments"] for one in person.asked[:2]] == [
             asked,
@@ -101,6 +107,39 @@ def test_a_refusal_is_for_good_and_told_in_the_gateways_words(tmp_path: Path) ->
 
         assert eventually(told) == "There is no agent of that name."
         assert person.asked[0]["arguments"] == {"agent": "Ada"}
+
+
+def denied(token: LeasedToken) -> str | None:
+    try:
+        token.current()
+    except NoToken as reason:
+        return str(reason)
+    except (NotYet, NotListening):
+        return None
+    return None
+
+
+def test_whoever_was_lent_one_before_is_not_sent_away_by_one_refusal(tmp_path: Path) -> None:
+    """A busy system may not say in time which process asks."""
+    no = {"error": {"code": "unidentified_caller", "message": "Who asks?"}}
+    with person_socket(tmp_path / "s") as person:
+        token = LeasedToken(lambda: tmp_path / "s", "Ada", None)
+        person.serve(LENT).close()
+        for _ in range(shim_repeats_max):
+            person.serve(no).close()
+        person.serve(LENT).close()
+        for _ in range(shim_repeats_max + 1):
+            person.serve(no).close()
+        assert eventually(lambda: denied(token)) == "Who asks?", "but not for ever either"
+
+
+def test_one_that_is_gone_is_gone_at_once(tmp_path: Path) -> None:
+    """common 2.1: the person revoked it."""
+    with person_socket(tmp_path / "s") as person:
+        token = LeasedToken(lambda: tmp_path / "s", "Ada", None)
+        person.serve(LENT).close()
+        person.serve({"error": {"code": "not_found", "message": "It was revoked."}}).close()
+        assert eventually(lambda: denied(token)) == "It was revoked."
 
 
 def test_what_passes_is_tried_again(tmp_path: Path) -> None:

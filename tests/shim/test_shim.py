@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from itertools import count
@@ -11,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from bus.limits import request_body_bytes_max, shim_requests_open_max
-from nexus.shim.messages import LISTEN
+from actors.agent.keys import GivenKey, UsedKey, UsedKeys, kept
+from actors.decision import Put
+from bus.limits import shim_requests_open_max
+from nexus.shim.messages import IDEMPOTENCY_KEY, LISTEN
 from nexus.shim.token import TokenFromFile
 from tests.support.mcp_http import META
 from tests.support.scripted_mcp import (
@@ -335,13 +336,20 @@ def test_a_line_that_is_no_message_is_refused_without_asking_anyone(line: bytes,
         assert [seen.method for seen in server.seen if seen.method] == ["ping"]
 
 
-def test_a_line_longer_than_any_message_is_refused_and_the_next_is_served() -> None:
-    """common 2.5"""
+def test_the_key_that_it_makes_is_counted_as_its_own_by_the_agents_owner() -> None:
+    """common 8.2: a busy shim must not cost a client its keys (actors/agent/keys.py)."""
     with scripted_mcp(echo) as server, shim_on(server.path) as client:
-        long = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "x" * (request_body_bytes_max + 10)}).encode()
-        threading.Thread(target=client.send_line, args=(long,), daemon=True).start()
-        assert client.next()["error"]["code"] == -32600
-        eventually(lambda: client.ask("ping", id=2).get("result") is not None, what="the next message")
+        client.ask("tools/call", {"name": "t"}, 1)
+        client.send({"id": 2, "method": "tools/call", "params": {"name": "t", "_meta": {IDEMPOTENCY_KEY: "mine"}}})
+        assert client.next()["id"] == 2
+        used = UsedKeys()
+        for number, seen in enumerate(server.seen):
+            key = seen.body["params"]["_meta"][IDEMPOTENCY_KEY]
+            given = GivenKey(key=key, arguments=bytes(32), callId=str(number))
+            [put] = kept(used, str(number), given, 0)
+            assert isinstance(put, Put)
+            used.put(str(number), UsedKey.model_validate(put.value))
+        assert (list(used.shims), list(used.clients)) == (["0"], ["1"])
 
 
 def test_too_many_open_requests_and_an_id_in_use_are_refused() -> None:

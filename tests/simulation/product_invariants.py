@@ -8,7 +8,8 @@ from typing import Final
 from actors.canvas.invariants import problems
 from actors.canvas.state import CanvasState
 from actors.decision import Put
-from actors.mailbox.state import MailboxState, Received, Sent, apply
+from actors.mailbox.rows import Received, Sent
+from actors.mailbox.state import MailboxState, apply
 from actors.mailbox.thread import ENDS
 from bus import address
 from bus.address import Address
@@ -24,8 +25,8 @@ _END_EVENTS: Final = (
     "thread.partial",
     "thread.failed",
     "thread.rejected",
-    "thread.cancelled",
     "thread.expired",
+    "thread.cancelled",
 )
 
 
@@ -151,7 +152,9 @@ class ProductJudge:
         ends = self._ends()
         for thread, (recipient, theirs) in received.items():
             sender, mirror = sent[thread]
-            agree = (sender, recipient, theirs.state) == (theirs.senderId, mirror.recipientId, mirror.state)
+            # Work that lost its lease waits again; its originator is told of work begun once.
+            told = "working" if theirs.state == "delivered" and theirs.isBegun else theirs.state
+            agree = (sender, recipient, told) == (theirs.senderId, mirror.recipientId, mirror.state)
             demand(agree, "both mailboxes agree on a thread", thread, theirs, mirror)
             demand(ends[thread] == (theirs.state in ENDS), "a thread ends at most once", thread, ends[thread])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from actors.decision import Context, Message
+from actors.decision import Context, Message, Principal
 from bus import address
 from bus.address import Address
 from bus.value import Record
@@ -38,6 +38,7 @@ class Caller:
     home: Home
     agent_id: str
     token_hash: bytes = TOKEN_HASH
+    through: Principal = GATEWAY
 
     def call(self, tool: Tool, arguments: Record, *, key: str | None = None, settles: bool = True) -> Came:
         """`settles` False leaves a dispatched call on its way."""
@@ -77,7 +78,7 @@ class Caller:
 
     def _admit(self, body: Record) -> Record:
         home, to = self.home, address.agent(self.agent_id)
-        call_id = home.begin(to, "admit", body, GATEWAY)
+        call_id = home.begin(to, "admit", body, self.through)
         reply = home.answers[call_id]
         assert not isinstance(reply, Refusal), reply
         return reply

@@ -37,6 +37,10 @@ def agent(agent_id: str, workspace_id: str) -> Principal:
     return Principal(PrincipalKind.AGENT, agent_id, workspace_id, "default")
 
 
+def gateway(incarnation: str) -> Principal:
+    return Principal(PrincipalKind.GATEWAY, gateway=incarnation)
+
+
 def owner(address: Address) -> Principal:
     return Principal(PrincipalKind.OWNER, owner=address)
 

@@ -132,6 +132,14 @@ class Exchange:
         came: Record = {"error": reply.to_record()} if isinstance(reply, Refusal) else {"ok": reply}
         source.sent.append(Send(sender, "settled", {"callId": call_id, **came}, before_reply=True))
 
+    def ring(self) -> None:
+        """Every timer that is due, once."""
+        for owner in [*self.benches.values()]:
+            for name, timer in [*owner.timers.items()]:
+                if timer.due_ms <= self.clock.now_ms():
+                    owner.fire(name)
+                    self._collect(owner)
+
     def settle(self) -> None:
         """Deliver until nothing is on its way. Fails the test if messages cause messages without end."""
         for _ in range(10_000):

@@ -67,7 +67,7 @@ class Hosts:
 
     async def ask(self, to: Address, verb: str, body: Record | None = None, call_id: str | None = None) -> Reply:
         """Call as the person."""
-        return await self.person.call(to, verb, body or {}, call_id=call_id or self.clock.new_id(), within_ms=8_000)
+        return await self.person.call(to, verb, body or {}, call_id=call_id or self.clock.new_id(), within_ms=20_000)
 
     async def ok(self, to: Address, verb: str, body: Record | None = None, call_id: str | None = None) -> Record:
         """Call as the person and insist on a success."""
@@ -76,7 +76,7 @@ class Hosts:
         return reply.ok
 
     async def as_agent(
-        self, to: Address, verb: str, body: Record, stamp: Record, call_id: str | None = None, within_ms: int = 8_000
+        self, to: Address, verb: str, body: Record, stamp: Record, call_id: str | None = None, within_ms: int = 20_000
     ) -> Reply:
         """Call as the gateway does for an agent that was given `stamp`."""
         call_id = call_id or self.clock.new_id()

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tools.agent import TOOLS, AgentReplyInput, AgentTriggerInput, TaskEnvelope
+from tools.agent import TOOLS, AgentReplyInput, AgentTriggerInput
 from tools.base import Capability, Family, Kind, Route, Scope, ScopedInput, Tool
 from tools.schema import input_schema, output_schema
+from tools.task import TaskEnvelope
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
 TASK = {"title": "Count", "instructions": "Count the beans."}
@@ -71,8 +72,8 @@ def test_a_task_needs_a_title_and_instructions(missing: str) -> None:
         {"inputs": {"number": float("nan")}},
         {"inputs": {"text": "\udfff"}},
         {"priority": "p5"},
-        {"deadline": "2027-01-01T00:00:00Z"},
-        {"contextRefs": []},
+        {"deadline": "2027-01-01T00:00:00"},
+        {"contextRefs": ["window://w1"]},
     ],
     ids=str,
 )
