@@ -21,14 +21,12 @@ from datetime import datetime
 from typing import Final
 
 from actors.mailbox.invariants import problems
-from actors.mailbox.state import MailboxState
 from bus import address
-from bus.address import Address
 from bus.envelope import Reply
 from bus.value import Record, Value
 from tests.simulation.history import CallRecord, Fate, History
 from tests.simulation.invariants import BEFORE_REPLY_US, Disks, demand
-from tests.simulation.mesh_threads import Lives, mailbox_events
+from tests.simulation.mesh_threads import Lives, thread_events
 from tests.simulation.mesh_watch import MeshWatch
 from tests.simulation.product_invariants import ProductJudge
 
@@ -118,11 +116,17 @@ class MeshJudge(ProductJudge):
             for record in history.calls
             if record.operation.verb == "mail_finish"
         }
-        begun: dict[str, bool] = {}
+        lives: dict[str, Lives] = {}
         for mailbox in self._disks.owners("mailbox"):
             state = self._mailbox(mailbox)
             demand(not problems(state), "a mailbox is sound", str(mailbox), problems(state))
-            begun |= self._check_lives(mailbox, state, finished)
+            lives[mailbox.id] = Lives(state.received, self._watch, finished)
+        for disk in self._disks.disks:
+            for agent_id, kind, data, call, at_ms in thread_events(value for _, value in disk.content.scan(b"j")):
+                lives[agent_id].read(kind, data, call, at_ms)
+        begun = {thread: life.is_begun for each in lives.values() for thread, life in each.lives.items()}
+        for each in lives.values():
+            self._check_ends(each)
         for thread_id, is_begun in begun.items():
             told = self._watch.told[thread_id, "working"]
             demand(told == int(is_begun), "an originator is told once of work begun", thread_id, told)
@@ -143,17 +147,12 @@ class MeshJudge(ProductJudge):
                 demand(not state.leases, "a lease that is over is taken", str(mailbox), state.leases)
                 demand(not state.deadlines, "what is overdue expires", str(mailbox), [*state.deadlines])
 
-    def _check_lives(self, mailbox: Address, state: MailboxState, finished: dict[str, str]) -> dict[str, bool]:
-        """Thread -> whether work on it has begun."""
-        lives = Lives(state.received, self._watch, finished)
-        for kind, data, call, at_ms in mailbox_events(self._disks, mailbox):
-            lives.read(kind, data, call, at_ms)
+    def _check_ends(self, lives: Lives) -> None:
         for thread_id, life in lives.lives.items():
-            row = state.received[thread_id]
-            demand(row.cause is not None, "a thread ends, with a reason", str(mailbox), thread_id, row)
+            row = lives.rows[thread_id]
+            demand(row.cause is not None, "a thread ends, with a reason", thread_id, row)
             told = self._watch.told[thread_id, row.state]
-            demand(told == 1, "an originator is told once of the end", str(mailbox), thread_id, told, life)
-        return {thread_id: life.is_begun for thread_id, life in lives.lives.items()}
+            demand(told == 1, "an originator is told once of the end", thread_id, told, life)
 
     def is_over(self) -> bool:
         """Whether every thread has ended, as far as its mailbox can be read."""

@@ -6,7 +6,7 @@ who has lost its lease stands where it stood before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +15,7 @@ from bus.address import Address
 from bus.codec import unpack_row
 from bus.limits import lease_attempts_max
 from bus.value import Record
-from tests.simulation.invariants import Disks, demand
+from tests.simulation.invariants import demand
 from tests.simulation.mesh_watch import MeshWatch
 from tests.simulation.short_leases import LEASE_LATE_MS
 
@@ -24,6 +24,10 @@ _ENDS: Final = frozenset(
 )
 
 
+KINDS: Final = _ENDS | frozenset(
+    f"thread.{kind}"
+    for kind in ("queued", "requeued", "delivered", "redelivered", "started", "progress", "lease_lost", "released")
+)
 _SLOW_MS: Final = 1_000
 """Between a decision and the making of its commit other threads may run, so long at most."""
 
@@ -62,14 +66,17 @@ class Lives:
     """
 
     rows: Mapping[str, Received]
-    watch: MeshWatch
+    watch: MeshWatch | None
+    """Without it times are not judged, nor by which delivery a thread was ended."""
     finished: Mapping[str, str]
     """A call that said the end of a delivery -> the delivery."""
     lives: dict[str, Life] = field(default_factory=dict)
 
     def read(self, kind: str, data: Record, call: str, at_ms: int) -> None:
         thread_id = str(data["threadId"])
-        if kind in ("thread.queued", "thread.requeued"):
+        if kind == "thread.requeued":
+            return  # and is queued in the same commit
+        if kind == "thread.queued":
             demand(thread_id not in self.lives, "a thread is queued once", thread_id)
             row = self.rows[thread_id]
             self.lives[thread_id] = Life((row.rank, len(self.lives)), row.deadline)
@@ -78,7 +85,7 @@ class Lives:
         demand(life.end is None, "nothing happens to a thread that has ended", thread_id, kind, str(life.end))
         match kind:
             case "thread.delivered" | "thread.redelivered" if "attempt" in data:
-                self._leased(thread_id, life, data["attempt"])
+                self._leased(thread_id, life, data["attempt"], at_ms)
             case "thread.started" | "thread.progress":
                 demand(life.lease is not None, "only who has a thread leased works on it", thread_id, kind)
                 assert life.lease is not None
@@ -89,13 +96,15 @@ class Lives:
             case _ if kind in _ENDS:
                 self._ended(thread_id, life, kind, data, call)
 
-    def _leased(self, thread_id: str, life: Life, attempt: object) -> None:
+    def _leased(self, thread_id: str, life: Life, attempt: object, at_ms: int) -> None:
         demand(life.lease is None, "no two live leases of one thread", thread_id, life)
         assert isinstance(attempt, int)
         demand(attempt == life.lost + 1, "attempts count what was lost", thread_id, attempt, life)
         demand(attempt <= lease_attempts_max, "attempts are at most five", thread_id, attempt)
-        delivery_id = self.watch.deliveries[thread_id][life.deliveries]
-        since = self.watch.since[delivery_id]
+        delivery_id, since = "", at_ms
+        if self.watch is not None:
+            delivery_id = self.watch.deliveries[thread_id][life.deliveries]
+            since = self.watch.since[delivery_id]
         is_over = life.deadline is not None and life.deadline <= since
         demand(not is_over, "nothing is offered after its deadline", thread_id, life, since)
         free = (
@@ -112,7 +121,7 @@ class Lives:
         demand(life.lease is not None, "only what is leased is lost", thread_id, life)
         assert life.lease is not None
         cause, delivery_id = data["cause"], life.lease.delivery
-        if cause == "lapsed":
+        if cause == "lapsed" and self.watch is not None:
             late_ms = at_ms - self.watch.until[delivery_id]
             demand(late_ms >= 0, "a lease lasts as long as it was given", thread_id, life, late_ms)
             is_seen = late_ms < LEASE_LATE_MS + _SLOW_MS or delivery_id in self.watch.grace
@@ -125,8 +134,8 @@ class Lives:
     def _ended(self, thread_id: str, life: Life, kind: str, data: Record, call: str) -> None:
         cause, at_ms = data["cause"], self.rows[thread_id].changedAt
         demand(cause is not None, "every end has a reason", thread_id, data)
-        if cause == "mail_finish":
-            self._finished(thread_id, life, self.finished[call], at_ms)
+        if cause == "mail_finish" and self.watch is not None:
+            self._finished(thread_id, life, self.finished[call], self.watch.until, at_ms)
         elif cause == "deadline":
             is_over = life.deadline is not None and life.deadline <= at_ms
             demand(is_over, "a thread expires at its deadline, not before", thread_id, life, at_ms)
@@ -135,32 +144,26 @@ class Lives:
             demand(is_last, "a thread is given up after its fifth delivery", thread_id, life)
         life.end, life.lease = kind, None
 
-    def _finished(self, thread_id: str, life: Life, delivery_id: str, at_ms: int) -> None:
+    def _finished(self, thread_id: str, life: Life, delivery_id: str, until: Mapping[str, int], at_ms: int) -> None:
         """A stale lease acknowledges nothing (mesh 4.4)."""
         is_it = life.lease is not None and life.lease.delivery == delivery_id
         demand(is_it, "a lease that is over acknowledges nothing", thread_id, life, delivery_id)
-        late_ms = at_ms - self.watch.until[delivery_id]
+        late_ms = at_ms - until[delivery_id]
         is_held = late_ms < 0 or late_ms > LEASE_LATE_MS  # then it was not seen to end, and holds for once
         demand(is_held, "a lease that is over acknowledges nothing", delivery_id, f"{late_ms} ms late")
 
 
-def mailbox_events(disks: Disks, mailbox: Address) -> Iterator[tuple[str, Record, str, int]]:
-    """(kind, data, call, time) of what its journal tells of threads that it took in, oldest first."""
-    for _, stored in disks.of(mailbox).content.scan(b"j"):
+def thread_events(journal: Iterable[bytes]) -> Iterator[tuple[str, str, Record, str, int]]:
+    """(agent, kind, data, call, time) of what mailboxes tell of threads that they took in, in the journal's order."""
+    for stored in journal:
         record = unpack_row(stored)
         assert isinstance(record, dict)
-        if record["owner"] != str(mailbox):
-            continue
+        owner = Address.parse(str(record["owner"]))
         call, at_ms, events = str(record["call"]), record["at"], record["events"]
         assert isinstance(at_ms, int)
         assert isinstance(events, list)
-        for event in events:
+        for event in events if owner.kind == "mailbox" else ():
             assert isinstance(event, list)
             kind, data = event
-            if (
-                isinstance(data, dict)
-                and str(kind).startswith("thread.")
-                and data.get("to") == mailbox.id
-                and kind != "thread.refused"
-            ):
-                yield str(kind), data, call, at_ms
+            if isinstance(data, dict) and data.get("to") == owner.id and kind in KINDS:
+                yield owner.id, str(kind), data, call, at_ms
