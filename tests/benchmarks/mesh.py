@@ -102,6 +102,9 @@ async def _leasing(folder: Path) -> None:
     inboxes = {"small": SMALL, "large": LARGE}
     async with mesh_host(folder) as (calls, _):
         await add_agents(calls, ["sender", *inboxes])
+        for name in inboxes:  # whatever its mailbox was sent before has arrived when this is answered
+            await calls.person(address.agent(name), "agent_pause", {"paused": True})
+            await calls.person(address.agent(name), "agent_pause", {"paused": False})
     _fill(folder, inboxes)
     async with mesh_host(folder) as (calls, _):
         for name, size in inboxes.items():

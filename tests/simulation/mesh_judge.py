@@ -135,8 +135,8 @@ class MeshJudge(ProductJudge):
             demand(sent is not None and thread_id in begun, "acknowledged implies present", record.describe())
             recipient = address.mailbox(str(record.operation.body["agentId"]))
             row = self._disks.row(recipient, f"received/{thread_id}")
-            told = row["deadline"] if isinstance(row, dict) else None
-            demand(told == _deadline_of(record), "a deadline is one moment in every zone", record.describe(), row)
+            deadline = row["deadline"] if isinstance(row, dict) else None
+            demand(deadline == _deadline_of(record), "a deadline is one moment in every zone", record.describe(), row)
 
     def at_quiet(self) -> None:
         """Nothing fails, nobody calls, and every timer has rung. Raises Violation."""
