@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from bus.value import Record, Value, records
-from nexus import agent_mesh_cli, agent_place_cli, credential_cli, exit_codes
+from nexus import agent_mesh_cli, agent_place_cli, credential_cli, exit_codes, provider_cli
 from nexus.agent_mesh_cli import blocked_names, mode_text
 from nexus.agent_place_cli import AgentArgument, change, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
@@ -42,6 +42,7 @@ def register(app: typer.Typer) -> None:
     agent_place_cli.register(agents)
     agent_mesh_cli.register(agents)
     credential_cli.register(agents)
+    provider_cli.register_for_agents(agents)
     app.add_typer(guests, name="guest", no_args_is_help=True)
 
 
@@ -101,9 +102,12 @@ def agent_show(
         "withheld": _withheld(answer),
         "blocked senders": blocked_names(answer),
         "created": _budget_text(answer),
+        "provider": answer.get("provider"),
         "persona": answer.get("persona"),
         "added": answer.get("createdAt"),
     }
+    if answer.get("askedForBy") is not None:
+        told["asked for by"] = answer.get("askedForBy")
     print_lines([*fields(told), "credentials:", *(f"  {line}" for line in credential_lines(answer))])
 
 

@@ -31,6 +31,24 @@ def _agents(app: typer.Typer) -> None:
     agent_cli.register(app)
 
 
+def _channels(app: typer.Typer) -> None:
+    from nexus import channel_cli
+
+    channel_cli.register(app)
+
+
+def _teams(app: typer.Typer) -> None:
+    from nexus import team_cli
+
+    team_cli.register(app)
+
+
+def _providers(app: typer.Typer) -> None:
+    from nexus import provider_cli
+
+    provider_cli.register(app)
+
+
 def _approvals(app: typer.Typer) -> None:
     from nexus import approvals_cli
 
@@ -83,6 +101,9 @@ TOPICS: Final[Mapping[Callable[[typer.Typer], None], tuple[str, ...]]] = {
     _lifecycle: ("up", "down", "status", "doctor"),
     _person: ("demo", "workspace", "canvas"),
     _agents: ("agent", "guest"),
+    _channels: ("channel",),
+    _teams: ("team",),
+    _providers: ("provider",),
     _approvals: ("approvals",),
     _plans: ("plan",),
     _threads: ("thread",),

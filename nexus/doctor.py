@@ -23,8 +23,10 @@ from nexus.home_content import STORE_FILE, shards_problem
 from nexus.home_lock import is_held
 from nexus.mesh_needs import needs_lines
 from nexus.person_client import NotRunning, PersonClient, Refused
+from nexus.provider_file import FILE_NAME, known_providers
 from nexus.sockets import PortTaken, listen_on_port
 from nexus.store_check import store_problem
+from tools.provider_table import PROVIDERS
 
 PROMISE: Final = (
     "Protects against: an agent confined to MCP (even a misled one), other users of this machine, web pages in your "
@@ -79,6 +81,7 @@ def examine(path: Path) -> list[Check]:
         *check_mesh(home),
         *check_stores(home),
         *check_reserve(home),
+        check_providers(home),
         check_sockets(home),
         check_file_system(home.path),
         check_disk(home.path),
@@ -152,6 +155,15 @@ def check_reserve(home: Home) -> Iterator[Check]:
         yield Check("reserve", Outcome.WARNING, f"{text}; a running NEXUS then makes it again")
     elif made:
         yield Check("reserve", Outcome.GOOD, f"{size} a shard are kept for you on a full disk")
+
+
+def check_providers(home: Home) -> Check:
+    """Whether the person's own declarations of agent programs can be used."""
+    known = known_providers(home.path)
+    if known.complaint is not None:
+        return Check("providers", Outcome.PROBLEM, known.complaint)
+    declared = len(known.providers) - len(PROVIDERS)
+    return Check("providers", Outcome.GOOD, f"{len(PROVIDERS)} known, and {declared} of {FILE_NAME}")
 
 
 def check_processes(home: Home) -> Iterator[Check]:

@@ -146,7 +146,9 @@ async def agent_show(owners: Owners, asked: AgentNamed) -> Record:
     meant = directory.agent(asked.agent, asked.workspace)
     listed = next(one for one in directory.agents if one.get("agentId") == meant.id)
     facts = await owners.read(address.agent(meant.id), "agent_facts", {})
-    return {**listed, "workspace": directory.workspace_name(meant.workspace_id), **_named_in(directory, facts)}
+    shown = {**listed, "workspace": directory.workspace_name(meant.workspace_id), **_named_in(directory, facts)}
+    asked_by = directory.agent_name(text(listed, "createdBy"))
+    return {**shown, "askedForBy": asked_by} if asked_by else shown
 
 
 async def agent_token(owners: Owners, asked: AgentNamed) -> Record:

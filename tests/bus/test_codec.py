@@ -30,6 +30,7 @@ from bus.envelope import (
     Listen,
     Mark,
     Notice,
+    Onward,
     Parcel,
     Ping,
     Pong,
@@ -44,7 +45,9 @@ TO = Address("canvas", "w", "c")
 ENVELOPES: list[Envelope] = [
     Call("id", TO, "verb", {"a": [1, 2.5, None, True, "é", b"\x00"]}, {"agentId": "a"}, 12),
     Call("id", TO, "verb", {}, None, 12),
+    Call("id", TO, "admit", {}, None, 12, Onward("other", TO, "verb", {"a": []}, "w")),
     Reply("id", {"x": {}}, None),
+    Reply("id", None, {"code": "not_found"}, {"stamp": {}}),
     Reply("id", None, {"code": "not_found"}),
     Parcel(1, Mark(2, 3), TO, TO, "verb", {}, "m", "o"),
     Acknowledgement(1, Mark(2, 3)),

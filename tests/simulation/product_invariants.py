@@ -190,7 +190,8 @@ class ProductJudge:
     def _mailbox(self, mailbox: Address) -> MailboxState:
         state = MailboxState()
         for row, value in self._disks.rows(mailbox).items():
-            apply(state, Put(row, value))
+            if not row.startswith("~"):  # the host's, about the owner
+                apply(state, Put(row, value))
         return state
 
 

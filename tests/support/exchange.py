@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from actors import agent, canvas, directory, mailbox, workspace
+from actors import agent, canvas, directory, mailbox, providers, teams, workspace
 from actors.decision import Answer, Context, Dispatch, Event, Message, Notify, Principal, PrincipalKind, Rules, Send
 from bus.address import DIRECTORY, Address
 from bus.clock import ManualClock
@@ -26,6 +26,8 @@ RULES: Mapping[str, Rules[Any]] = {
     "agent": agent.RULES,
     "mailbox": mailbox.RULES,
     "canvas": canvas.RULES,
+    "teams": teams.RULES,
+    "providers": providers.RULES,
 }
 
 

@@ -37,8 +37,10 @@ def test_every_schema_has_an_object_at_its_root(tool: Tool) -> None:
 
 def test_kinds_and_routes_are_those_of_the_contract() -> None:
     assert {name: (tool.kind, tool.route) for name, tool in BY_NAME.items()} == {
-        "agent_get": (Kind.READ, Route.NAMED_AGENT),
+        "agent_create": (Kind.WRITE, Route.WORKSPACE),
+        "agent_get": (Kind.READ, Route.COMPOSED),
         "agent_inbox": (Kind.READ, Route.OWN_MAILBOX),
+        "agent_invite_to_channel": (Kind.WRITE, Route.WORKSPACE),
         "agent_list_peers": (Kind.READ, Route.COMPOSED),
         "agent_reject": (Kind.WRITE, Route.OWN_MAILBOX),
         "agent_reply": (Kind.WRITE, Route.OWN_MAILBOX),

@@ -103,6 +103,17 @@ def test_after_its_deadline_nothing_is_shown_leased_or_answered_though_the_timer
     assert isinstance(serves, Refusal) and serves.code is Code.THREAD_CLOSED
 
 
+def test_a_busy_mailbox_comes_to_what_is_due(home: Home) -> None:
+    """mesh 4.7. A timer that is on its way is not put off by what is decided meanwhile."""
+    home.triggered("a1", "a2", deadline="2027-01-15T08:00:01Z")
+    stands = home.bench(BOX).timers["due"]
+    home.clock.advance(1_000)
+    for _ in range(3):
+        home.triggered("a1", "a2")
+        home.clock.advance(1)
+    assert home.bench(BOX).timers["due"] == stands
+
+
 def test_many_deadlines_of_one_moment_are_settled_in_turns(home: Home) -> None:
     """mesh 4.7"""
     box = home.bench(BOX)

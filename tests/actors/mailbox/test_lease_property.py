@@ -195,6 +195,10 @@ class Leases(RuleBasedStateMachine):
     def the_timer_stands_where_the_mailbox_thinks(self) -> None:
         timer = self.home.bench(BOX).timers.get("due")
         assert (None if timer is None else timer.due_ms) == self.box.timer_ms
+        times = [order.at(0)[0] for order in (self.box.lease_ends, self.box.deadlines) if order]
+        if times:
+            assert timer is not None
+            assert timer.due_ms <= max(min(times), self.home.clock.now_ms() + 1)
 
     @invariant()
     def every_thread_ends_once_and_its_originator_is_told_once(self) -> None:
