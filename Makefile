@@ -33,8 +33,10 @@ SEEDS ?= 2000
 FIRST ?= 1000
 REQUESTS ?= 100000
 FUZZ_SEED ?= 1
-soak: $(VENV)/.installed-dev  ## SEEDS seeds of the simulation from FIRST, then REQUESTS mutated requests; stops at a break
+soak: $(VENV)/.installed-dev  ## SEEDS seeds of the simulation and of its mesh from FIRST, 10,000 tasks over kills, REQUESTS mutated requests; stops at a break
 	@$(BIN)/python -m tests.simulation $(FIRST) --count $(SEEDS)
+	@$(BIN)/python -m tests.simulation $(FIRST) --count $(SEEDS) --workload mesh
+	@NEXUS_SOAK=1 $(BIN)/python -m pytest tests/processes/test_mesh_kills.py
 	@$(BIN)/python -m tests.fuzz $(FUZZ_SEED) --count $(REQUESTS)
 
 bench: $(VENV)/.installed-bench  ## the benchmarks; prints their figures. ONLY=bus takes one

@@ -9,7 +9,8 @@ Invariants:
 - A runtime is heard of every `runtime_silence_ms_max`, or its connection ends and its leases run out. One that says
   Bye, or whose token is not good any more, has them released at once (security 2.10).
 - One that does not take what it is sent is given up; it keeps nobody else waiting.
-- One runtime id of one agent has one session: who says Hello under it again takes the former's place.
+- One runtime id of one agent has one session: who says Hello under it again takes the former's place. Of two that are
+  judged at once the later Hello stays: the earlier is most likely of a connection that the runtime has given up.
 
 Event loop thread only.
 """
@@ -83,6 +84,7 @@ class RuntimePort:
         self._by_runtime: dict[tuple[str, str], RuntimeSession] = {}
         self._agents: dict[str, AgentRuntimes] = {}
         self._greeting: set[bytes] = set()
+        self._hellos = 0
         self._requests = RuntimeRequests(clock, uses, refused=self._refused, group=self._agents.get)
         self._tasks: set[asyncio.Task[None]] = set()
         self._listener = wire.listen(path, self._received)
@@ -146,11 +148,12 @@ class RuntimePort:
             self._refuse(route, _TOO_MANY)
             return
         self._greeting.add(route)
-        self._start(self._greet(route, hello))
+        self._hellos += 1
+        self._start(self._greet(route, hello, self._hellos))
 
-    async def _greet(self, route: bytes, hello: Hello) -> None:
+    async def _greet(self, route: bytes, hello: Hello, number: int) -> None:
         try:
-            refusal = await self._admit(route, hello)
+            refusal = await self._admit(route, hello, number)
         except RuntimeRefused as refused:
             refusal = refused.refusal
         except DeadlinePassed:
@@ -160,8 +163,8 @@ class RuntimePort:
         if refusal is not None:
             self._refuse(route, refusal)
 
-    async def _admit(self, route: bytes, hello: Hello) -> Refusal | None:
-        """Why not. Raises RuntimeRefused and DeadlinePassed."""
+    async def _admit(self, route: bytes, hello: Hello, number: int) -> Refusal | None:
+        """Why not; `number` is the place of the Hello among all. Raises RuntimeRefused and DeadlinePassed."""
         if hello.protocol != PROTOCOL:
             return _OTHER_PROTOCOL
         credential = parse_token(hello.token)
@@ -169,6 +172,9 @@ class RuntimePort:
             return BAD_TOKEN
         authority = RuntimeAuthority(self._bus, self._clock, credential)
         identity = await authority.judge(runtime_hello_ms_max)
+        newer = self._by_runtime.get((credential.agent_id, hello.runtime_id))
+        if newer is not None and newer.number > number:
+            return _REPLACED
         self._take_place_of(credential.agent_id, hello, route)
         share = ExitStack()
         used = self._uses.request(identity.agent_id, identity.limits, self._clock.now_ms())
@@ -182,6 +188,7 @@ class RuntimePort:
             authority,
             identity,
             hello.holding,
+            number=number,
             clock=self._clock,
             share=share,
             send=lambda data: self._listener.send(route, data),
@@ -189,9 +196,9 @@ class RuntimePort:
         )
         self._sessions[route] = session
         self._by_runtime[session.agent_id, session.runtime_id] = session
+        # Before it is welcomed: a session that cannot be told so is dropped, and with it leaves its group.
+        self._group(session.agent_id).join(session)
         session.send(Welcome(PROTOCOL, session.agent_id))
-        if session.is_open:
-            self._group(session.agent_id).join(session)
         return None
 
     def _take_place_of(self, agent_id: str, hello: Hello, route: bytes) -> None:

@@ -43,6 +43,7 @@ class RuntimeSession:
         identity: Identity,
         holding: tuple[str, ...],
         *,
+        number: int,
         clock: Clock,
         share: ExitStack,
         send: Callable[[bytes], bool],
@@ -50,6 +51,8 @@ class RuntimeSession:
     ) -> None:
         self.route = route
         self.runtime_id = runtime_id
+        self.number = number
+        """Of its Hello: the later one has the higher."""
         self.authority = authority
         self.identity = identity
         self.heard_ms = clock.now_ms()

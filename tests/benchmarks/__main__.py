@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.benchmarks import append_log, bus_calls, first_slice, mcp_calls, passive_owners, shim
+from tests.benchmarks import append_log, bus_calls, first_slice, mcp_calls, mesh, passive_owners, shim
 
 BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "slice": first_slice.main,
     "mcp": mcp_calls.main,
     "bus": bus_calls.main,
+    "mesh": mesh.main,
     "owners": passive_owners.main,
     "log": append_log.main,
     "shim": shim.main,

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.benchmarks.closed_loop import Subject
 from tests.benchmarks.serving import await_file, ended_afterwards
 
 _CRLF = b"\r\n"
+_INBOX_SID = b"1"
 _HELLO = b'CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true}\r\nSUB _I.* 1\r\n'
 _CONFIGURATION = """
 listen: "127.0.0.1:-1"
@@ -29,7 +31,7 @@ def nats_server() -> str | None:
     return shutil.which("nats-server", path=str(Path(sys.executable).parent)) or shutil.which("nats-server")
 
 
-class _Pipelined(asyncio.Protocol):
+class NatsConnection(asyncio.Protocol):
     """As much of the client protocol as requests need; requests of one turn leave in one write."""
 
     def __init__(self) -> None:
@@ -38,6 +40,7 @@ class _Pipelined(asyncio.Protocol):
         self._rest = b""
         self._gathered: list[bytes] = []
         self._made = 0
+        self._pulled: dict[bytes, deque[asyncio.Future[bytes]]] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's is no subclass of it
@@ -58,6 +61,20 @@ class _Pipelined(asyncio.Protocol):
         self._gathered.append(head + payload + _CRLF)
         return answer
 
+    def pull(self, number: int, consumer: bytes) -> asyncio.Future[bytes]:
+        """The next message of a consumer, which is `number` among them: where its acknowledgement goes."""
+        sid = b"%d" % (number + 2)
+        if sid not in self._pulled:
+            self._pulled[sid] = deque()
+            self._gathered.append(b"SUB _P.%b %b\r\n" % (sid, sid))
+            self._loop.call_soon(self._flush)
+        pulled: asyncio.Future[bytes] = self._loop.create_future()
+        self._pulled[sid].append(pulled)
+        if not self._gathered:
+            self._loop.call_soon(self._flush)
+        self._gathered.append(b"PUB $JS.API.CONSUMER.MSG.NEXT.%b _P.%b 1\r\n1\r\n" % (consumer, sid))
+        return pulled
+
     def _flush(self) -> None:
         gathered, self._gathered = self._gathered, []
         self._transport.write(b"".join(gathered))
@@ -72,7 +89,10 @@ class _Pipelined(asyncio.Protocol):
                 length = int(words[-1])
                 if len(data) < end + length + 4:
                     break
-                self._answered(words[1], data[end + 2 : end + 2 + length])
+                if words[2] == _INBOX_SID:
+                    self._answered(words[1], data[end + 2 : end + 2 + length])
+                else:
+                    self._pulled[words[2]].popleft().set_result(words[3])
                 at = end + length + 4
             else:
                 at = end + 2
@@ -89,8 +109,9 @@ class _Pipelined(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def nats_calls(program: str, folder: Path, item: bytes, subjects: int) -> AsyncIterator[Subject]:
-    """A server of our own with its data in `folder`; each call adds `item` to one of `subjects`, once by its id."""
+async def nats_connection(program: str, folder: Path) -> AsyncIterator[tuple[NatsConnection, int]]:
+    """A server of our own with its data in `folder` that syncs before each answer, with a stream of subjects `bench.*`:
+    a client of it, and its process."""
     folder.mkdir()
     configuration = folder / "nats.conf"
     configuration.write_text(_CONFIGURATION.format(folder=folder))
@@ -98,9 +119,16 @@ async def nats_calls(program: str, folder: Path, item: bytes, subjects: int) -> 
     with ended_afterwards(process):
         ports = json.loads(await await_file(folder, f"*_{process.pid}.ports"))
         port = int(ports["nats"][0].rpartition(":")[2])
-        _, client = await asyncio.get_running_loop().create_connection(_Pipelined, "127.0.0.1", port)
+        _, client = await asyncio.get_running_loop().create_connection(NatsConnection, "127.0.0.1", port)
         stream = {"name": "bench", "subjects": ["bench.*"], "storage": "file", "duplicate_window": 120 * 10**9}
         await client.request(b"$JS.API.STREAM.CREATE.bench", json.dumps(stream).encode())
+        yield client, process.pid
+
+
+@asynccontextmanager
+async def nats_calls(program: str, folder: Path, item: bytes, subjects: int) -> AsyncIterator[Subject]:
+    """Each call adds `item` to one of `subjects`, once by its id."""
+    async with nats_connection(program, folder) as (client, pid):
         made = 0
 
         def call() -> asyncio.Future[bytes]:
@@ -108,4 +136,4 @@ async def nats_calls(program: str, folder: Path, item: bytes, subjects: int) -> 
             made += 1
             return client.request(b"bench.s%d" % (made % subjects), item, b"id%d" % made)
 
-        yield Subject(call, process.pid)
+        yield Subject(call, pid)

@@ -34,7 +34,7 @@ def redis_server() -> str | None:
     return found
 
 
-class _Pipelined(asyncio.Protocol):
+class RedisConnection(asyncio.Protocol):
     """RESP, as much of it as strings, statuses and errors need; commands of one turn leave in one write."""
 
     def __init__(self) -> None:
@@ -80,8 +80,8 @@ class _Pipelined(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def redis_calls(program: str, folder: Path, item: bytes, streams: int) -> AsyncIterator[Subject]:
-    """A server of our own with its data in `folder`; each call adds `item` to one of `streams`, once by its id."""
+async def redis_connection(program: str, folder: Path) -> AsyncIterator[tuple[RedisConnection, int]]:
+    """A server of our own with its data in `folder` that syncs before each answer: a client of it, and its process."""
     path = folder / "redis.sock"
     folder.mkdir()
     options = {"port": "0", "unixsocket": str(path), "dir": str(folder), "appendonly": "yes", "save": ""}
@@ -90,7 +90,14 @@ async def redis_calls(program: str, folder: Path, item: bytes, streams: int) -> 
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     with ended_afterwards(process):
         await await_socket(path)
-        _, client = await asyncio.get_running_loop().create_unix_connection(_Pipelined, str(path))
+        _, client = await asyncio.get_running_loop().create_unix_connection(RedisConnection, str(path))
+        yield client, process.pid
+
+
+@asynccontextmanager
+async def redis_calls(program: str, folder: Path, item: bytes, streams: int) -> AsyncIterator[Subject]:
+    """Each call adds `item` to one of `streams`, once by its id."""
+    async with redis_connection(program, folder) as (client, pid):
         script = await client.command(b"SCRIPT", b"LOAD", _ADD_ONCE)
         made = 0
 
@@ -99,4 +106,4 @@ async def redis_calls(program: str, folder: Path, item: bytes, streams: int) -> 
             made += 1
             return client.command(b"EVALSHA", script, b"2", b"s%d" % (made % streams), b"id%d" % made, item)
 
-        yield Subject(call, process.pid)
+        yield Subject(call, pid)

@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
+from actors.decision import Rules
 from actors.host import Place
 from nexus.children import Ending
 from nexus.hygiene import watch_pipe
@@ -26,7 +29,8 @@ def socket_of(folder: Path) -> Path:
     return folder / "shard-0"
 
 
-def main() -> None:
+def serve(roster: Mapping[str, Rules[Any]]) -> None:
+    """Until the process is ended."""
     folder = Path(sys.argv[1])
     key = os.read(sys.stdin.fileno(), KEY_BYTES)
     configure_logs()
@@ -34,8 +38,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda _signal, _frame: ending.come())
     watch_pipe(sys.stdin.fileno(), ending.come)
     ground = Ground(Place(0, 1), folder / "store", [socket_of(folder)], key)
-    uvloop.run(serve_shard(ground, {"queue": QueueRules()}, lambda: print("ready", flush=True), ending.tell_me))
+    uvloop.run(serve_shard(ground, roster, lambda: print("ready", flush=True), ending.tell_me))
 
 
 if __name__ == "__main__":
-    main()
+    serve({"queue": QueueRules()})

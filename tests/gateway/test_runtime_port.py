@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from collections.abc import Awaitable
 
 from bus.runtime_frames import (
     Answered,
@@ -283,3 +285,52 @@ async def test_a_runtime_that_takes_nothing_any_more_is_given_up_and_what_it_was
         bench.mailbox.put("t0")
         await until(lambda: bench.mailbox.released == ["t0.1"])
         assert bench.port.runtimes == 0
+
+
+@in_loop
+async def test_a_hello_that_is_judged_late_does_not_end_the_runtime_that_greeted_anew() -> None:
+    """mesh 5.1: a runtime that gives a connection up, as while a shard host begins anew, goes on under the next one."""
+    async with RuntimeBench() as bench:
+        held = asyncio.Event()
+        judge = bench.mailbox._admit
+
+        async def late(sent: Sent) -> Record:
+            await held.wait()
+            return judge(sent)
+
+        def first_late(sent: Sent) -> Awaitable[Record]:
+            bench.mailbox.caller.on("admit", judge)
+            return late(sent)
+
+        bench.mailbox.caller.on("admit", first_late)
+        former = Raw(bench.wire)
+        former.hello()
+        await until(lambda: bool(bench.mailbox.caller.sent_of("admit")))
+        former.connection.close()
+        runtime = await bench.raw(credit=1)
+        held.set()
+        bench.mailbox.put("t0")
+        assert (await runtime.next(Deliver)).delivery["deliveryId"] == "t0.1"
+        bench.mailbox.put("t1")
+        runtime.say(Request(7, "finish", {"deliveryId": "t0.1", "outcome": "completed", "body": "Yes."}))
+        assert (await runtime.next(Deliver)).delivery["deliveryId"] == "t1.1"
+        assert runtime.of(Refused) == []
+        assert bench.port.runtimes == 1
+
+
+@in_loop
+async def test_a_runtime_that_is_gone_before_it_is_welcomed_leaves_the_others_of_its_agent_alone() -> None:
+    """mesh 5.1"""
+    async with RuntimeBench() as bench:
+        defects: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, told: defects.append(told))
+        runtime = await bench.raw("first", credit=1)
+        gone = Raw(bench.wire)
+        gone.hello("second")
+        gone.connection.close()
+        await until(lambda: len(bench.mailbox.caller.sent_of("admit")) >= 2)
+        bench.mailbox.put("t0")
+        await runtime.next(Deliver)
+        await until(lambda: bench.port.runtimes == 1)
+        gc.collect()  # a task that failed and that nobody awaited is told of when it goes
+        assert defects == []

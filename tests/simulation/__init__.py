@@ -28,5 +28,7 @@ host was killed and only the disks are left:
     is answered after the purse was told.
 15. When a narrowing is answered, no host honours an older stamp, and no call sent on before it is left.
 
+16. The mesh (runtimes, leases, deadlines, the person's verbs): mesh_judge.py says what holds of it.
+
 With torn rows all but 13 are judged for what is not damaged.
 """

@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("seed", type=int)
     parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--profile", choices=list(PROFILES))
-    parser.add_argument("--workload", choices=("ledger", "product", "deletion"))
+    parser.add_argument("--workload", choices=("ledger", "product", "deletion", "mesh"))
     parser.add_argument("--keep-going", action="store_true", help="print every break instead of the first")
     arguments = parser.parse_args()
     began, broken = time.monotonic(), 0

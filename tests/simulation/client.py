@@ -21,6 +21,8 @@ from tests.support.purse import WORKSPACE
 
 _NOTHING_CHANGED: Final = ("unavailable", "storage_full")
 _OPEN_MAX: Final = 3
+_IDLES: Final = 0.15
+"""How often a client that may idle does."""
 
 
 def _fate_of(code: str) -> Fate:
@@ -42,6 +44,7 @@ class Client:
         script: Callable[[], Operation | None],
         began: Callable[[CallRecord], None],
         checked: Callable[[CallRecord, Reply], None],
+        idle_ms_max: int = 0,
     ) -> None:
         self.number = number
         self.process: Process | None = None
@@ -54,6 +57,7 @@ class Client:
         self._checked = checked
         self._open: dict[str, CallRecord] = {}
         self._asked_again: dict[str, CallRecord] = {}
+        self._idle_ms_max = idle_ms_max
         self._admissions: dict[str, CallRecord] = {}
         """Calls that ride on an admission that is not answered, by that one's id."""
         self._links: dict[LinkClass, list[LinkClient]] = {}
@@ -106,7 +110,12 @@ class Client:
             if operation is not None:
                 self.calls_left -= 1
                 self._begin(operation)
-        self.process.loop.call_later(self._rng.randrange(1, 120) / 1_000, self._go_on)
+        self.process.loop.call_later(self._pause_ms() / 1_000, self._go_on)
+
+    def _pause_ms(self) -> int:
+        if self._idle_ms_max and self._rng.random() < _IDLES:
+            return self._rng.randrange(self._idle_ms_max)
+        return self._rng.randrange(1, 120)
 
     def _begin(self, operation: Operation) -> None:
         assert self.process is not None

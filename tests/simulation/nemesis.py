@@ -14,8 +14,6 @@ from tests.simulation.scheduler import Lane, Process, Scheduler
 from tests.simulation.wire import Network
 
 _RECOVERY_MS = 30
-_SPREAD_MS = 4_000
-"""Faults that come a given number of times begin within this much of a run."""
 
 
 class Nemesis:
@@ -29,7 +27,10 @@ class Nemesis:
         slots: Sequence[ShardSlot],
         clients: Sequence[Client],
         rng: random.Random,
+        spread_ms: int = 4_000,
     ) -> None:
+        """Faults that come a given number of times begin within the first `spread_ms` of a run."""
+        self._spread_ms = spread_ms
         self.faults = faults
         self.crashes = 0
         self._scheduler = scheduler
@@ -53,7 +54,7 @@ class Nemesis:
         )
         for times, what in plans:
             for _ in range(times):
-                self._later(self._rng.randrange(_SPREAD_MS), what)
+                self._later(self._rng.randrange(self._spread_ms), what)
 
     def host_began(self, process: Process) -> None:
         """Every life of a host is watched: when it ends, the next one begins after a while."""

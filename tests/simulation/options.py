@@ -95,6 +95,9 @@ PROFILES: Final[Mapping[str, Faults]] = {
 }
 
 
+_IDLE_MS_MAX: Final = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """A whole run but for its seed."""
@@ -103,13 +106,15 @@ class Options:
     faults: Faults
     shards: int
     workload: str
-    """`ledger` (small owners that count everything), `product` (the rules of the roster) or, only when it is asked
-    for, `deletion` (workspaces that come and go)."""
+    """`ledger` (small owners that count everything), `product` (the rules of the roster) or, only when they are asked
+    for, `deletion` (workspaces that come and go) and `mesh` (runtimes, leases and deadlines)."""
     clients: int
     calls: int
     """How many calls each client begins."""
     answers_kept: int | None
     """How many answers a shard keeps before the oldest go; None for the product's own limit."""
+    idle_ms_max: int = 0
+    """For how long a client may wait between bursts of calls, so that leases and deadlines end while it does."""
 
     @classmethod
     def of(cls, seed: int, profile: str | None = None, workload: str | None = None) -> Options:
@@ -127,4 +132,5 @@ class Options:
             clients=rng.choice((1, 2, 2, 3)),
             calls=rng.choice((8, 15, 25)),
             answers_kept=rng.choice((None, None, 6)),
+            idle_ms_max=_IDLE_MS_MAX if workload == "mesh" else 0,
         )

@@ -7,7 +7,7 @@ tell (revisions, threads) is shared among clients, so that agents are in each ot
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,7 +46,7 @@ class HomeScript:
         self.canvases: list[KnownCanvas] = []
         self.threads: list[tuple[str, str]] = []
         """(recipient, thread) of tasks that some inbox showed or some sender was told of."""
-        self._setup = _setup()
+        self._setup = home_of((*AGENTS, SHORT_LIVED))
         self._setup_is_waiting = False
         self._todo: list[Operation] = []
 
@@ -102,7 +102,7 @@ class HomeScript:
                 self._todo.append(Operation(_canvas(canvas_id), "canvas_grant", grant, has_effects=False))
 
         body: Record = {"title": f"Plan {canvas_id}", "reason": "a run"}
-        return _as_agent(agent_id, _canvas(canvas_id), "canvas_create", body, True, heard)
+        return as_agent(agent_id, _canvas(canvas_id), "canvas_create", body, True, heard)
 
     def _create_elements(self, rng: random.Random, agent_id: str) -> Operation:
         ids = [f"e{rng.randrange(10**9)}" for _ in range(rng.choice((1, 2)))]
@@ -139,7 +139,7 @@ class HomeScript:
                 canvas.elements.extend(ids)
 
         body: Record = {"canvasId": canvas.id, "expectedRevision": canvas.revision, "reason": "a run", **change}
-        return _as_agent(agent_id, _canvas(canvas.id), verb, body, True, heard)
+        return as_agent(agent_id, _canvas(canvas.id), verb, body, True, heard)
 
     def _summary(self, rng: random.Random, agent_id: str) -> Operation:
         return Operation(_canvas(rng.choice(self.canvases).id), "canvas_summary", {}, has_effects=False)
@@ -156,23 +156,23 @@ class HomeScript:
         if rng.random() < 0.3:
             body["idempotencyKey"] = f"key{rng.randrange(3)}/{agent_id}"
             body["agentId"] = next(other for other in AGENTS if other != agent_id)
-        return _as_agent(agent_id, address.mailbox(agent_id), "agent_trigger", body, True, heard)
+        return as_agent(agent_id, address.mailbox(agent_id), "agent_trigger", body, True, heard)
 
     def _inbox(self, rng: random.Random, agent_id: str) -> Operation:
-        return _as_agent(agent_id, address.mailbox(agent_id), "agent_inbox", {}, False)
+        return as_agent(agent_id, address.mailbox(agent_id), "agent_inbox", {}, False)
 
     def _answer(self, rng: random.Random, agent_id: str) -> Operation:
         recipient, thread_id = rng.choice(self.threads)
         body: Record = {"threadId": thread_id}
         if rng.random() < 0.7:
             body |= {"outcome": rng.choice(("completed", "failed", "partial")), "body": "There are seven."}
-            return _as_agent(recipient, address.mailbox(recipient), "agent_reply", body, True)
+            return as_agent(recipient, address.mailbox(recipient), "agent_reply", body, True)
         body |= {"reason": "No time."}
-        return _as_agent(recipient, address.mailbox(recipient), "agent_reject", body, True)
+        return as_agent(recipient, address.mailbox(recipient), "agent_reject", body, True)
 
     def _rename(self, rng: random.Random, agent_id: str) -> Operation:
         body: Record = {"name": rng.choice(("Ada", "Bob", "Cyd", f"Name {rng.randrange(100)}"))}
-        return _as_agent(agent_id, address.agent(agent_id), "agent_update_self", body, True)
+        return as_agent(agent_id, address.agent(agent_id), "agent_update_self", body, True)
 
     def _remove(self, rng: random.Random, agent_id: str) -> Operation:
         return Operation(address.DIRECTORY, "agent_remove", {"agentId": SHORT_LIVED}, has_effects=True)
@@ -180,14 +180,15 @@ class HomeScript:
 
 def _look(rng: random.Random, agent_id: str) -> Operation:
     if rng.random() < 0.5:
-        return _as_agent(agent_id, address.DIRECTORY, "agents_in_scope", {"limit": 50}, False)
-    return _as_agent(agent_id, address.workspace(WORKSPACE), "readable_canvases", {"limit": 50}, False)
+        return as_agent(agent_id, address.DIRECTORY, "agents_in_scope", {"limit": 50}, False)
+    return as_agent(agent_id, address.workspace(WORKSPACE), "readable_canvases", {"limit": 50}, False)
 
 
-def _setup() -> list[Operation]:
+def home_of(agents: Sequence[str]) -> list[Operation]:
+    """What sets up a workspace with agents who have called."""
     workspace: Record = {"workspaceId": WORKSPACE, "name": "Workspace"}
     steps = [Operation(address.DIRECTORY, "workspace_add", workspace, has_effects=True)]
-    for agent_id in (*AGENTS, SHORT_LIVED):
+    for agent_id in agents:
         token_hash = agent_id.encode().ljust(32, b".")
         added: Record = {"agentId": agent_id, "name": f"Agent {agent_id}", "workspaceId": WORKSPACE, "mode": "auto"}
         added |= {"capabilities": ["mesh"], "tokenHash": token_hash}
@@ -201,7 +202,7 @@ def _canvas(canvas_id: str) -> Address:
     return address.canvas(WORKSPACE, canvas_id)
 
 
-def _as_agent(
+def as_agent(
     agent_id: str, to: Address, verb: str, body: Record, has_effects: bool, heard: Heard | None = None
 ) -> Operation:
     return Operation(to, verb, body, has_effects, agent_id=agent_id, workspace_id=WORKSPACE, heard=heard)

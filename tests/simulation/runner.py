@@ -12,6 +12,7 @@ import structlog
 
 from tests.simulation.history import Violation
 from tests.simulation.options import Options
+from tests.simulation.short_leases import short_leases
 from tests.simulation.world import World
 
 
@@ -44,7 +45,7 @@ def run(seed: int, options: Options | None = None) -> Outcome:
     """One run: a pure function of its arguments."""
     options = options or Options.of(seed)
     problem: str | None = None
-    with _quiet_logs():
+    with _quiet_logs(), short_leases():
         world = World(seed, options)
         try:
             world.live()

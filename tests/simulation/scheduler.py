@@ -18,7 +18,7 @@ import hashlib
 import heapq
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -40,13 +40,13 @@ class Kind(Enum):
     WRITER = "writer"
 
 
-@dataclass(order=True, slots=True)
+@dataclass(eq=False, slots=True)
 class _Event:
     due_us: int
     number: int
-    lane: Lane = field(compare=False)
-    callback: Callable[[], object] = field(compare=False)
-    is_cancelled: bool = field(default=False, compare=False)
+    lane: Lane
+    callback: Callable[[], object]
+    is_cancelled: bool = False
 
     def cancel(self) -> None:
         self.is_cancelled = True
@@ -65,7 +65,8 @@ class Scheduler:
         self.preempt_probability = 0.0
         self.failure: Exception | None = None
         """The first exception that left an event; nothing runs any more."""
-        self._queue: list[_Event] = []
+        self._queue: list[tuple[int, int, _Event]] = []
+        """(due, number, event): compared without a call, and no two are equal."""
         self._asked = 0
         self._stack: list[Lane] = []
         self._trace = hashlib.blake2b(digest_size=16)
@@ -80,13 +81,13 @@ class Scheduler:
     def at(self, lane: Lane, delay_us: int, callback: Callable[[], object]) -> _Event:
         self._asked += 1
         event = _Event(self.now_us + delay_us, self._asked, lane, callback)
-        heapq.heappush(self._queue, event)
+        heapq.heappush(self._queue, (event.due_us, event.number, event))
         return event
 
     def step(self) -> bool:
         """Run the next event. False when there is none."""
         while self._queue and self.failure is None:
-            event = heapq.heappop(self._queue)
+            event = heapq.heappop(self._queue)[2]
             if not event.is_cancelled and event.lane.process.is_alive:
                 self._run(event)
                 return True
@@ -107,7 +108,7 @@ class Scheduler:
         process = self._stack[-1].process
         if len(self._stack) <= _NESTED_MAX:
             end_us = self.now_us + duration_us
-            self._run_others(lambda: not self._queue or self._queue[0].due_us > end_us)
+            self._run_others(lambda: not self._queue or self._queue[0][0] > end_us)
             self.now_us = max(self.now_us, end_us)
         self._die_unless_alive(process)
 
@@ -130,7 +131,7 @@ class Scheduler:
         held: list[_Event] = []
         while self.failure is None and not is_over():
             assert self._queue, "a thread waits for something that cannot happen"
-            event = heapq.heappop(self._queue)
+            event = heapq.heappop(self._queue)[2]
             if event.is_cancelled or not event.lane.process.is_alive:
                 continue
             if self._waits(event.lane):
@@ -138,7 +139,7 @@ class Scheduler:
             else:
                 self._run(event)
         for event in held:
-            heapq.heappush(self._queue, event)
+            heapq.heappush(self._queue, (event.due_us, event.number, event))
 
     def _waits(self, lane: Lane) -> bool:
         for waiting in self._stack:

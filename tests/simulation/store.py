@@ -37,6 +37,8 @@ class Disk:
         """How much of a reserve that was released a full disk still takes."""
         self.violated = violated
         self.torn: list[bytes] = []
+        self.wrote: Callable[[Sequence[Write]], None] = lambda writes: None
+        """Told of every batch that was stored."""
 
     def attached_to(self, process: Process) -> AttachedStore:
         return AttachedStore(self, process)
@@ -59,6 +61,7 @@ class Disk:
         self._watch_marks(writes)
         self.given -= sum(len(key) + len(value) for key, value in writes if value is not None) if self.is_full else 0
         self.content.commit(writes)
+        self.wrote(writes)
         self.scheduler.note(b"".join(key + (value or b"") for key, value in writes))
 
     def _watch_marks(self, writes: Sequence[Write]) -> None:

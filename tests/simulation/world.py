@@ -11,12 +11,15 @@ from actors.decision import Rules
 from actors.host_notices import RULES as HOST_RULES
 from bus.address import Address
 from bus.envelope import Reply
-from tests.simulation import deletion, invariants, product
+from tests.simulation import deletion, invariants, mesh, product
 from tests.simulation.client import Client
 from tests.simulation.history import CallRecord, History, Operation, Violation
 from tests.simulation.host import Ground, HostLife, ShardSlot, preempted
 from tests.simulation.invariants import Disks, Judge
 from tests.simulation.ledger import LedgerRules
+from tests.simulation.mesh import MeshScript
+from tests.simulation.mesh_judge import MeshJudge
+from tests.simulation.mesh_watch import MeshWatch
 from tests.simulation.nemesis import Nemesis
 from tests.simulation.options import Options
 from tests.simulation.product_invariants import ProductJudge
@@ -31,7 +34,18 @@ _TROUBLE_MS = 60_000
 _QUIET_MS = 60_000
 _SETTLE_MS = 700
 _PREEMPT = 0.15
-_SETUP_CALLS = {"ledger": 0, "product": product.SETUP_CALLS, "deletion": deletion.SETUP_CALLS}
+_SPREAD_MS = 4_000
+_IDLING_MS = 30_000
+"""How much longer trouble and quiet may take when clients wait and leases run."""
+_DRAIN_MS = 60_000
+"""Longer than any lease or deadline, and whatever comes after it."""
+_CALLS_OF_DRAIN_MAX = 1_000_000
+_SETUP_CALLS = {
+    "ledger": 0,
+    "product": product.SETUP_CALLS,
+    "deletion": deletion.SETUP_CALLS,
+    "mesh": mesh.SETUP_CALLS,
+}
 _PAID = 0.3
 """How many of a client's calls have to do with purses."""
 
@@ -53,6 +67,11 @@ class World:
         disks = [Disk(scheduler, options.faults, path.name, self.violations.append) for path in sockets]
         self.disks = Disks(disks)
         self.slots = [ShardSlot(shard, ground, disk) for shard, disk in enumerate(disks)]
+        self._mesh: MeshScript | None = None
+        self._is_over: Callable[[], bool] = lambda: True
+        """Whether nothing is left that only more calls can end."""
+        self._at_quiet: Callable[[], None] = lambda: None
+        """Judges what time alone must have ended."""
         self.judge, scripts = self._workload(seed)
         self.clients = [
             Client(
@@ -63,11 +82,13 @@ class World:
                 script,
                 self.judge.began,
                 self._checked,
+                options.idle_ms_max,
             )
             for number, script in enumerate(scripts)
         ]
         rng = random.Random(f"{seed}/nemesis")
-        self.nemesis = Nemesis(options.faults, scheduler, self.network, self.slots, self.clients, rng)
+        spread_ms = _SPREAD_MS + 2 * options.idle_ms_max
+        self.nemesis = Nemesis(options.faults, scheduler, self.network, self.slots, self.clients, rng, spread_ms)
         ground.on_start = self.nemesis.host_began
 
     def _workload(self, seed: int) -> tuple[Judge, list[Callable[[], Operation | None]]]:
@@ -81,6 +102,8 @@ class World:
             going = deletion.DeletionScript()
             scripts += [going.script(number, random.Random(f"{seed}/script/{number}")) for number in clients]
             return deletion.DeletionJudge(self.disks), scripts
+        if self.options.workload == "mesh":
+            return self._mesh_workload(seed)
         owners = ledgers(self.options.shards)
         scripts += [self._ledger_script(owners, random.Random(f"{seed}/script/{number}"), number) for number in clients]
         return PurseJudge(self.disks, clocks_jump=self.options.faults.clock_jumps > 0), scripts
@@ -101,6 +124,23 @@ class World:
 
         return following
 
+    def _mesh_workload(self, seed: int) -> tuple[Judge, list[Callable[[], Operation | None]]]:
+        watch = MeshWatch(self.violations.append)
+        for disk in self.disks.disks:
+            disk.wrote = watch.wrote
+        self._mesh = tasks = MeshScript(watch)
+        judge = MeshJudge(self.disks, watch)
+        self._is_over, self._at_quiet = judge.is_over, judge.at_quiet
+        return judge, [
+            tasks.script(number, random.Random(f"{seed}/script/{number}"), lambda number=number: self._now_of(number))  # type: ignore[misc]
+            for number in range(self.options.clients)
+        ]
+
+    def _now_of(self, number: int) -> int:
+        process = self.clients[number].process
+        assert process is not None
+        return process.clock.now_ms()
+
     def live(self) -> None:
         """Raises Violation."""
         self.scheduler.preempt_probability = _PREEMPT
@@ -112,8 +152,13 @@ class World:
                 client.calls_left += _SETUP_CALLS[self.options.workload]
             client.start()
         self.nemesis.begin()
-        self.scheduler.run_until(lambda: self._has_asked_all or bool(self.violations), _TROUBLE_MS)
+        more_ms = _IDLING_MS if self.options.idle_ms_max else 0
+        self.scheduler.run_until(lambda: self._has_asked_all or bool(self.violations), _TROUBLE_MS + more_ms)
         self._settle()
+        self._at_quiet()
+        while self._mesh is not None and not self._is_over():  # a task may come late, so once more after each quiet
+            self._drain(self._mesh)
+            self._settle()
         self._judge()
         for slot in self.slots:  # and once more with nothing but the disks
             if slot.life is not None:
@@ -132,14 +177,26 @@ class World:
             all(client.is_done and client.process is not None and client.process.is_alive for client in self.clients)
             and all(life is not None and life.journal.is_idle for life in lives)
             and not any(disk.content.scan(b"o", limit=1) for disk in self.disks.disks)
-            and not any(disk.content.scan(b"t", limit=1) for disk in self.disks.disks)
+            and not invariants.timers_left(self.disks)
         )
+
+    def _drain(self, tasks: MeshScript) -> None:
+        """Faults are over and honest runtimes answer what is left."""
+        self.nemesis.heal()
+        tasks.is_draining = True
+        for client in self.clients:
+            client.calls_left = _CALLS_OF_DRAIN_MAX
+        is_over = self.scheduler.run_until(lambda: self._is_over() or bool(self.violations), _DRAIN_MS)
+        self._no_violations()
+        if not is_over:
+            raise Violation(f"after quiet and time every thread has ended: open {tasks.watch.open}")
 
     def _settle(self) -> None:
         self.nemesis.heal()
         for client in self.clients:
             client.calls_left = 0
-        is_quiet = self.scheduler.run_until(lambda: self._is_quiet or bool(self.violations), _QUIET_MS)
+        more_ms = _IDLING_MS if self.options.idle_ms_max else 0
+        is_quiet = self.scheduler.run_until(lambda: self._is_quiet or bool(self.violations), _QUIET_MS + more_ms)
         self._no_violations()
         if not is_quiet:
             raise Violation("everything becomes quiet after faults end: " + self._unquiet())
@@ -150,7 +207,7 @@ class World:
         open_calls = [record.describe() for client in self.clients for record in client._open.values()]
         rows = {disk.name: len(disk.content.scan(b"o")) for disk in self.disks.disks}
         down = [slot.name for slot in self.slots if slot.life is None]
-        timers = [key for disk in self.disks.disks for key, _ in disk.content.scan(b"t")]
+        timers = invariants.timers_left(self.disks)
         return f"open {open_calls}, outbox rows {rows}, timers {timers}, down {down}"
 
     def _judge(self) -> None:
