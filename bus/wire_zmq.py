@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -26,6 +27,7 @@ from bus.limits import (
     wire_frames_waiting_max,
     wire_receives_a_turn_max,
 )
+from bus.runtime_limits import runtime_frame_bytes_max, runtime_frames_queued_max
 from bus.wire import Connection, Listener
 
 _RETRY_SECONDS: Final = 0.005
@@ -39,44 +41,60 @@ class PathTooLong(ValueError):
     """An ipc path over the operating system's limit; the home needs a shorter run folder."""
 
 
+@dataclass(frozen=True, slots=True)
+class QueueBounds:
+    """What a wire takes and keeps. The defaults are for processes of one home, which read what is sent to them."""
+
+    frame_bytes: int = frame_bytes_max
+    frames_queued: int = wire_frames_queued_max
+    """For each peer, at each end."""
+    frames_waiting: int = wire_frames_waiting_max
+    """For all peers of a socket, in order. None for a wire with strangers: behind one that takes nothing any more the
+    others would wait."""
+
+
+RUNTIME_BOUNDS: Final = QueueBounds(runtime_frame_bytes_max, runtime_frames_queued_max, frames_waiting=0)
+"""Of the wire to agents' runtimes, at both ends."""
+
+
 class ZmqWire:
     """One ZeroMQ context for the process. `close` gives every socket back at once, dropping what is unsent."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, bounds: QueueBounds = QueueBounds()) -> None:
         self._loop = loop
+        self._bounds = bounds
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._sockets: list[_Socket] = []
 
     def listen(self, path: Path, received: Callable[[bytes, bytes], None]) -> Listener:
         socket = self._context.socket(zmq.ROUTER)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        _prepare(socket)
+        self._prepare(socket)
         socket.bind(_address(path))
-        return self._kept(_ZmqListener(self._loop, socket, received))
+        return self._kept(_ZmqListener(self._loop, self._bounds, socket, received))
 
     def connect(self, path: Path, received: Callable[[bytes], None]) -> Connection:
         socket = self._context.socket(zmq.DEALER)
         socket.setsockopt(zmq.RECONNECT_IVL, _RECONNECT_MS)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, _RECONNECT_MS * 5)
-        _prepare(socket)
+        self._prepare(socket)
         socket.connect(_address(path))
-        return self._kept(_ZmqConnection(self._loop, socket, received))
+        return self._kept(_ZmqConnection(self._loop, self._bounds, socket, received))
+
+    def _prepare(self, socket: zmq.Socket[bytes]) -> None:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.SNDHWM, self._bounds.frames_queued)
+        socket.setsockopt(zmq.RCVHWM, self._bounds.frames_queued)
+        socket.setsockopt(zmq.MAXMSGSIZE, self._bounds.frame_bytes)
 
     def _kept(self, socket: _SocketT) -> _SocketT:
-        self._sockets.append(socket)
+        self._sockets = [*(one for one in self._sockets if one.is_open), socket]
         return socket
 
     def close(self) -> None:
         for socket in self._sockets:
             socket.close()
         self._context.term()
-
-
-def _prepare(socket: zmq.Socket[bytes]) -> None:
-    socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.SNDHWM, wire_frames_queued_max)
-    socket.setsockopt(zmq.RCVHWM, wire_frames_queued_max)
-    socket.setsockopt(zmq.MAXMSGSIZE, frame_bytes_max)
 
 
 def _address(path: Path) -> str:
@@ -89,28 +107,33 @@ class _Socket:
     """A ZeroMQ socket on the loop: drains on its descriptor and after each send, keeps what did not fit yet."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, socket: zmq.Socket[bytes], received: Callable[[list[bytes]], None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        bounds: QueueBounds,
+        socket: zmq.Socket[bytes],
+        received: Callable[[list[bytes]], None],
     ) -> None:
         self._loop = loop
+        self._frames_waiting_max = bounds.frames_waiting
         self._received = received
         self._socket = socket
         self._descriptor = int(socket.getsockopt(zmq.FD))
         self._waiting: deque[list[bytes]] = deque()
         self._drain_is_due = False
         self._retry: asyncio.TimerHandle | None = None
-        self._is_open = True
+        self.is_open = True
         loop.add_reader(self._descriptor, self._drain)
         self._drain_soon()
 
     def _drain_soon(self) -> None:
-        if not self._drain_is_due and self._is_open:
+        if not self._drain_is_due and self.is_open:
             self._drain_is_due = True
             self._loop.call_soon(self._drain)
 
     def _drain(self) -> None:
         self._drain_is_due = False
         for _ in range(wire_receives_a_turn_max):
-            if not self._is_open:
+            if not self.is_open:
                 return
             if not int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # cheaper than to receive and be told Again
                 return
@@ -123,7 +146,7 @@ class _Socket:
         self._drain_soon()
 
     def _send(self, parts: list[bytes]) -> bool:
-        if not self._is_open:
+        if not self.is_open:
             return False
         if self._waiting:
             return self._keep(parts)
@@ -137,7 +160,7 @@ class _Socket:
         return True
 
     def _keep(self, parts: list[bytes]) -> bool:
-        if len(self._waiting) >= wire_frames_waiting_max:
+        if len(self._waiting) >= self._frames_waiting_max:
             return False
         self._waiting.append(parts)
         if self._retry is None:
@@ -146,7 +169,7 @@ class _Socket:
 
     def _send_waiting(self) -> None:
         self._retry = None
-        while self._waiting and self._is_open:
+        while self._waiting and self.is_open:
             try:
                 self._socket.send_multipart(self._waiting[0], zmq.NOBLOCK)
             except zmq.Again:
@@ -158,8 +181,8 @@ class _Socket:
         self._drain_soon()
 
     def close(self) -> None:
-        if self._is_open:
-            self._is_open = False
+        if self.is_open:
+            self.is_open = False
             if self._retry is not None:
                 self._retry.cancel()
             self._loop.remove_reader(self._descriptor)
@@ -168,13 +191,17 @@ class _Socket:
 
 class _ZmqListener(_Socket):
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, socket: zmq.Socket[bytes], received: Callable[[bytes, bytes], None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        bounds: QueueBounds,
+        socket: zmq.Socket[bytes],
+        received: Callable[[bytes, bytes], None],
     ) -> None:
         def parts_received(parts: list[bytes]) -> None:
             if len(parts) == 2:
                 received(parts[0], parts[1])
 
-        super().__init__(loop, socket, parts_received)
+        super().__init__(loop, bounds, socket, parts_received)
 
     def send(self, peer: bytes, frame: bytes) -> bool:
         return self._send([peer, frame])
@@ -182,13 +209,17 @@ class _ZmqListener(_Socket):
 
 class _ZmqConnection(_Socket):
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, socket: zmq.Socket[bytes], received: Callable[[bytes], None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        bounds: QueueBounds,
+        socket: zmq.Socket[bytes],
+        received: Callable[[bytes], None],
     ) -> None:
         def parts_received(parts: list[bytes]) -> None:
             if len(parts) == 1:
                 received(parts[0])
 
-        super().__init__(loop, socket, parts_received)
+        super().__init__(loop, bounds, socket, parts_received)
 
     def send(self, frame: bytes) -> bool:
         return self._send([frame])

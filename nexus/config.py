@@ -108,6 +108,11 @@ class Home:
         return self.run / "person.sock"
 
     @property
+    def runtimes_socket(self) -> Path:
+        """Where agents' runtimes connect (bus/mailbox_client.py)."""
+        return self.run / "runtimes.sock"
+
+    @property
     def supervisor_socket(self) -> Path:
         return self.run / "supervisor.sock"
 

@@ -17,13 +17,14 @@ from bus.client import BusClient
 from bus.clock import SystemClock
 from bus.envelope import LinkClass
 from bus.link import Identity
-from bus.wire_zmq import ZmqWire
+from bus.wire_zmq import RUNTIME_BOUNDS, ZmqWire
 from nexus.children import Ended, GatewaySockets, Ready
 from nexus.config import Home
 from nexus.event_loop import derived_key, leave_startup_objects_alone, nonce, told_to_end
 from nexus.gateway.asgi import Gateway
 from nexus.gateway.http_border import Bounds, connections_possible, server_config
 from nexus.gateway.person_port import PersonPort
+from nexus.gateway.runtime_port import RuntimePort
 from nexus.lineage import lineage_of
 from nexus.logs import configure_logs
 from nexus.notices import DesktopNotices, are_wanted, notifier_command
@@ -60,6 +61,8 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     lineage = partial(lineage_of, roots=frozenset({os.getppid()}))
     port = PersonPort(person, clock, home.settings.shards, gateway=incarnation, lineage=lineage)
     person_server = await port.serve(sockets.person)
+    runtimes_wire = ZmqWire(loop, RUNTIME_BOUNDS)
+    runtimes = RuntimePort(agents, clock, gateway.uses, runtimes_wire, home.runtimes_socket)
     ending_leases = asyncio.ensure_future(port.end_former_leases())
     server = _HttpServer(gateway, ready)
     serving = asyncio.ensure_future(server.serve(sockets=[sockets.mcp_tcp, sockets.mcp_unix]))
@@ -70,6 +73,8 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     ending_leases.cancel()
     await asyncio.gather(ending_leases, return_exceptions=True)  # it has logged what it did not manage
     person_server.close()
+    runtimes.close()
+    runtimes_wire.close()
     await notices.close()
     agents.close()
     person.close()

@@ -165,6 +165,7 @@ class Journey:
         if isinstance(record, Refusal):
             return Reply(call_id, None, record.to_record())
         reply = await self._reply(request, tool, record, stamp, call_id)
+        reply = await self._completed(request, tool, stamp, reply)
         if reply.ok is None:
             return reply
         return replace(reply, ok=sealed_content(self._seal, tool, arguments.record, reply.ok, *bound_to))
@@ -181,6 +182,17 @@ class Journey:
         # A dispatched call is with its owner already, from the agent's owner: this one only waits for the answer.
         body = {} if stamp.get(STAMP_DISPATCHED) is True else record
         return await self._caller.call(to, tool.name, body, call_id=call_id, within_ms=within_ms, stamp=stamp)
+
+    async def _completed(self, request: ToolRequest, tool: Tool, stamp: Record, reply: Reply) -> Reply:
+        """With what other owners add to the answer, read as the caller. Raises DeadlinePassed."""
+        if reply.ok is None or not self._composer.completes(tool):
+            return reply
+        until_ms = self._clock.now_ms() + remaining_ms(request, tool, self._clock)
+        try:
+            content = await self._composer.complete(tool, Reading(self._caller, self._clock, stamp, until_ms), reply.ok)
+        except OwnerRefused as refused_by_owner:
+            return Reply(reply.call_id, None, refused_by_owner.error)
+        return replace(reply, ok=content)
 
     def _checked(self, tool: Tool, content: Record | None, waiting: int) -> Answer:
         """A success leaves only in the form that the tool declares and within the bound on results."""

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from bus import address
 from bus.limits import page_items_default
 from bus.value import Record
+from nexus.gateway.context_refs import inbox_with_references
 from nexus.gateway.reading import OwnerRefused, Reading
 from nexus.gateway.tool_list import tool_list
 from tools.base import Route, Tool
@@ -34,6 +35,14 @@ class Composer:
         unknown = [tool.name for tool in tools if tool.route is Route.COMPOSED and tool.name not in self._by_name]
         if unknown:
             raise ValueError(f"composed tools without a composition: {unknown}")
+
+    def completes(self, tool: Tool) -> bool:
+        """Whether other owners are read to complete what the tool's own owner answers."""
+        return tool.name in _COMPLETIONS
+
+    async def complete(self, tool: Tool, reading: Reading, content: Record) -> Record:
+        """`content` with what else there is to tell. Raises OwnerRefused and DeadlinePassed."""
+        return await _COMPLETIONS[tool.name](reading, content)
 
     async def compose(self, tool: Tool, reading: Reading, arguments: Record) -> Record:
         """The content of a success. Raises OwnerRefused and DeadlinePassed."""
@@ -134,3 +143,6 @@ _BY_NAME: Final[Mapping[str, _Composed]] = {
     "canvas_list": _canvas_list,
     "agent_list_peers": _agent_list_peers,
 }
+
+_COMPLETIONS: Final[Mapping[str, _Composed]] = {"agent_inbox": inbox_with_references}
+"""By tool: what its owner's answer leaves out, for the owner may not know it of others."""

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import uvloop
 
+from bus.runtime_limits import runtime_frames_queued_max
 from bus.wire import Wire
 from bus.wire_memory import MemoryWire
-from bus.wire_zmq import PathTooLong, ZmqWire
+from bus.wire_zmq import RUNTIME_BOUNDS, PathTooLong, ZmqWire
 from tests.support.loop import until
 
 Try = Callable[[Wire, Path], Awaitable[None]]
@@ -150,5 +151,33 @@ def test_a_path_over_the_operating_systems_limit_is_refused_by_name() -> None:
         async with wire_of("zmq") as (wire, path):
             with pytest.raises(PathTooLong):
                 wire.listen(path / ("x" * 120), lambda peer, frame: None)
+
+    uvloop.run(main())
+
+
+def test_a_peer_that_takes_nothing_is_told_apart_and_keeps_nobody_waiting_where_strangers_connect() -> None:
+    """security 2.23; mesh 5.1: the runtimes' wire."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        with tempfile.TemporaryDirectory(prefix="nx") as folder:
+            path, wire = Path(folder) / "s", ZmqWire(loop, RUNTIME_BOUNDS)
+            try:
+                peers: dict[bytes, bytes] = {}
+                listener = wire.listen(path, lambda peer, frame: peers.__setitem__(frame, peer))
+                heard: list[bytes] = []
+                deaf, other = wire.connect(path, lambda frame: None), wire.connect(path, heard.append)
+                deaf.send(b"deaf")
+                other.send(b"other")
+                await until(lambda: len(peers) == 2)
+                loop.remove_reader(deaf._descriptor)  # type: ignore[attr-defined]
+                frame, sent = b"x" * 60_000, 0
+                while listener.send(peers[b"deaf"], frame):
+                    sent += 1
+                    assert sent < 4 * runtime_frames_queued_max, "there is a bound"
+                assert listener.send(peers[b"other"], b"on")
+                await until(lambda: heard == [b"on"])
+            finally:
+                wire.close()
 
     uvloop.run(main())

@@ -1,4 +1,4 @@
-"""The shim is the standard library and two small modules of NEXUS, so that it is ready at once (decision 0012)."""
+"""The shim is the standard library and a few small modules of NEXUS, so that it is ready at once (decision 0012)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.support.source import syntax_of
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = {"nexus", "nexus.peer", "bus", "bus.limits"}
+OURS = {"nexus", "nexus.peer", "bus", "bus.limits", "bus.token_file"}
 
 LISTED = """
 import json, pkgutil, sys

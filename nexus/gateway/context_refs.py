@@ -1,0 +1,90 @@
+"""What a task refers to, read as whoever the task is for, when it is delivered (mesh 3.2).
+
+Invariants: a reference is read under the recipient's own stamp, so it says here what the recipient would read by
+itself; what the recipient may not read arrives as `withheld`, and of what it may not know of the reason is `not_found`,
+as for what never was (common 3.3); no reference makes a delivery fail.
+
+A reference becomes `{ref, kind: "canvas", title, revision}`, or `{ref, withheld: {reason, detail}}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias, cast
+
+from bus import address
+from bus.admitted import STALE_STAMP
+from bus.client import DeadlinePassed
+from bus.value import Record, Value, records
+from nexus.gateway.reading import OwnerRefused, Reading
+
+CANVAS: Final = "canvas://"
+
+WithheldReason: TypeAlias = Literal["not_found", "role_required", "unavailable"]
+
+_DETAIL: Final[Mapping[WithheldReason, str]] = {
+    "not_found": "Nothing with that address is here for you.",
+    "role_required": "Your role does not let you read it; the person can give you another.",
+    "unavailable": "It could not be read now. Ask for it by its own tool.",
+}
+"""The codes of refusals that are told as such; any other trouble is `unavailable`."""
+
+
+async def inbox_with_references(reading: Reading, inbox: Record) -> Record:
+    """What agent_inbox answers, with the references of its deliveries read. The mailbox has left room for them.
+
+    Raises OwnerRefused for a stale stamp.
+    """
+    deliveries = records(inbox, "deliveries")
+    if not any(_references(one) for one in deliveries):
+        return inbox
+    read: list[Value] = [*await deliveries_with_references(reading, deliveries)]
+    return {**inbox, "deliveries": read}
+
+
+async def deliveries_with_references(reading: Reading, deliveries: Sequence[Record]) -> list[Record]:
+    """The same for deliveries by themselves. Raises OwnerRefused for a stale stamp."""
+    wanted = {ref: None for one in deliveries for ref in _references(one)}
+    found = dict(zip(wanted, await asyncio.gather(*(_read(reading, ref) for ref in wanted)), strict=True))
+    return [_with_references(one, found) for one in deliveries]
+
+
+def without_references(deliveries: Sequence[Record]) -> list[Record]:
+    """When the recipient's owner does not answer, so that nothing can be read as it."""
+    wanted = {ref: _withheld(ref, "unavailable") for one in deliveries for ref in _references(one)}
+    return [_with_references(one, wanted) for one in deliveries]
+
+
+def _references(delivery: Record) -> list[str]:
+    task = delivery.get("task")
+    listed = task.get("contextRefs") if isinstance(task, dict) else None
+    return [ref for ref in listed if isinstance(ref, str)] if isinstance(listed, list) else []
+
+
+def _with_references(delivery: Record, found: Mapping[str, Record]) -> Record:
+    refs, task = _references(delivery), delivery.get("task")
+    if not refs or not isinstance(task, dict):
+        return delivery
+    listed: list[Value] = [found[ref] for ref in refs]
+    return {**delivery, "task": {**task, "contextRefs": listed}}
+
+
+async def _read(reading: Reading, ref: str) -> Record:
+    canvas_id = ref.removeprefix(CANVAS)
+    if canvas_id == ref or not address.is_id(canvas_id):
+        return _withheld(ref, "not_found")
+    try:
+        summary = await reading.ask(address.canvas(reading.workspace_id, canvas_id), "canvas_summary", {})
+    except OwnerRefused as refused:
+        code = str(refused.error.get("code"))
+        if code == STALE_STAMP:  # of what the recipient may read nothing is known: the whole is admitted anew
+            raise
+        return _withheld(ref, cast("WithheldReason", code) if code in _DETAIL else "unavailable")
+    except DeadlinePassed:
+        return _withheld(ref, "unavailable")
+    return {"ref": ref, "kind": "canvas", "title": summary.get("title"), "revision": summary.get("revision")}
+
+
+def _withheld(ref: str, reason: WithheldReason) -> Record:
+    return {"ref": ref, "withheld": {"reason": reason, "detail": _DETAIL[reason]}}
