@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from bus.value import Record, Value, records
-from nexus import agent_place_cli, credential_cli, exit_codes
+from nexus import agent_place_cli, agent_run_cli, credential_cli, exit_codes
 from nexus.agent_place_cli import AgentArgument, change, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
 from nexus.credential_cli import credential_lines, print_token
@@ -40,6 +40,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(agents, name="agent", no_args_is_help=True)
     agent_place_cli.register(agents)
     credential_cli.register(agents)
+    agent_run_cli.register(agents)
     app.add_typer(guests, name="guest", no_args_is_help=True)
 
 
