@@ -129,8 +129,8 @@ into a file that the other can read, with its address in the answer.
 
 
 def prompt(agent: str, delivery: Record, mark: str) -> str:
-    """What a preset's program reads. `agent` is whose task it is; `mark` begins the lines around the task, and nobody can
-    guess it, so no text of the task ends it."""
+    """What a preset's program reads. `agent` is whose task it is; `mark` begins the lines around the task, and nobody
+    can guess it, so no text of the task ends it."""
     sender = delivery.get("from")
     named = sender.get("name") if isinstance(sender, dict) else None
     task = json.dumps(delivery.get("task"), ensure_ascii=False, indent=2)

@@ -97,13 +97,15 @@ class AgentRuntime:
 
     async def _work(self, mailbox: MailboxClient) -> None:
         workers = [asyncio.create_task(self._take(mailbox)) for _ in range(self.concurrency)]
+        ending = asyncio.ensure_future(asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION))
         stopping = asyncio.create_task(self.stop.asked.wait())
         try:
-            await asyncio.wait({stopping, *workers}, return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.wait({ending, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if stopping.done():
-                await asyncio.wait(workers, timeout=_STOP_SECONDS)
+                await asyncio.wait({ending}, timeout=_STOP_SECONDS)
         finally:
             stopping.cancel()
+            ending.cancel()
             for one in workers:
                 one.cancel()
             failures = await asyncio.gather(*workers, return_exceptions=True)

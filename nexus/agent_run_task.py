@@ -209,7 +209,9 @@ class TaskRun:
 
     def _why(self, lost: DeliveryLost) -> str:
         heard = self._delivery.why
-        return lost.code if heard is None else heard.state or heard.reason
+        if heard is not None:
+            return heard.state or heard.reason
+        return "its lease ran out" if lost.code == "wrong_state" else lost.code
 
     def _say(self, what: str, **facts: str | int | float) -> None:
         sender = self._delivery.sender
