@@ -139,5 +139,5 @@ def prompt(agent: str, delivery: Record, mark: str) -> str:
         sender=json.dumps(named or "somebody", ensure_ascii=False),
         mark=mark,
         task=task,
-        thread=delivery.get("threadId"),
+        thread=str(delivery["threadId"]),
     )

@@ -16,9 +16,9 @@ from __future__ import annotations
 import json
 import signal
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from bus.limits import reply_artifacts_max, reply_bytes_max
 from bus.value import Record, Value
@@ -29,6 +29,7 @@ from tools.plain_json import JsonList, JsonObject, encoded_bytes
 from tools.redact import redacted, redacted_beginning
 from tools.task import Outcome
 
+_OBJECT: Final[TypeAdapter[object]] = TypeAdapter(JsonObject)
 _CUT: Final = "\n[cut here by nexus agent run: the program wrote {bytes} bytes]"
 
 
@@ -58,7 +59,7 @@ def answer_to(ended: Ended) -> Answer:
     wrong, result = "", None
     if object_printed is not None:
         try:
-            result = ProgramResult.model_validate(object_printed)
+            result = ProgramResult.model_validate(_OBJECT.validate_python(object_printed))
         except ValidationError as problem:
             first = problem.errors()[0]
             wrong = f"{'.'.join(str(step) for step in first['loc'])}: {first['msg']}"
@@ -105,11 +106,12 @@ def _object_with_body(printed: str) -> Record | None:
 
 
 def _fitting(result: ProgramResult, printed_bytes: int) -> Answer:
-    beside = encoded_bytes({"body": "", "artifacts": result.artifacts, "usage": result.usage})
-    room = reply_bytes_max - beside
+    # JSON is Value; the two recursive types only do not know of each other.
+    artifacts = tuple(cast(list[Value], result.artifacts))
+    usage = cast(Record | None, result.usage)
+    room = reply_bytes_max - encoded_bytes({"body": "", "artifacts": [*artifacts], "usage": usage})
     if room <= len(_CUT):
         return Answer("failed", f"The program's artifacts and usage are over {reply_bytes_max} bytes.")
-    artifacts, usage = (*result.artifacts,), None if result.usage is None else {**result.usage}
     if encoded_bytes(result.body) - 2 <= room:
         return Answer(result.outcome, result.body, artifacts, usage)
     outcome: Outcome = "partial" if result.outcome == "completed" else result.outcome

@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from bus.mailbox_delivery import Delivery, DeliveryLost, RequestRefused
 from bus.value import Record
@@ -88,18 +88,17 @@ class TaskRun:
                 token = await token_of(lent, waits_for_nexus=False)
                 await self._delivery.start()
                 answer = await self._answer(token)
-            how = "given back" if answer is None else answer.outcome
             if answer is None:
                 await self._delivery.release()
             else:
                 await self._finish(answer)
         except DeliveryLost as lost:
-            how = "lost"
             self._say("lost", why=self._why(lost))
-            return how
+            return "lost"
         except RequestRefused as refused:
             self._say("refused", why=str(refused))
             return "refused"
+        how = "given back" if answer is None else answer.outcome
         self._say("ended", outcome=how, seconds=round(time.monotonic() - begun, 1))
         return how
 
@@ -134,14 +133,13 @@ class TaskRun:
         """How it ended, and why it was made to: `lost`, `stopped`, `time`, or nothing."""
         async with self._progress() as on_line:
             ending = asyncio.ensure_future(program.ended(on_line))
-            watched = {
+            watched: dict[asyncio.Future[Literal[True]], str] = {
                 asyncio.ensure_future(self._delivery.cancelled.wait()): "lost",
                 asyncio.ensure_future(self._stop.asked.wait()): "stopped",
             }
             try:
-                await asyncio.wait(
-                    {ending, *watched}, timeout=self._plan.seconds_max, return_when=asyncio.FIRST_COMPLETED
-                )
+                over: set[asyncio.Future[Any]] = {ending, *watched}
+                await asyncio.wait(over, timeout=self._plan.seconds_max, return_when=asyncio.FIRST_COMPLETED)
                 if ending.done():
                     return await ending, ""
                 why = next((why for one, why in watched.items() if one.done()), "time")
@@ -155,8 +153,9 @@ class TaskRun:
 
     async def _end_at_once_if_told(self, program: Program, ending: asyncio.Future[Ended]) -> None:
         at_once = asyncio.ensure_future(self._stop.at_once.wait())
+        over: set[asyncio.Future[Any]] = {ending, at_once}
         try:
-            await asyncio.wait({ending, at_once}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(over, return_when=asyncio.FIRST_COMPLETED)
             if at_once.done():
                 program.kill()
         finally:
