@@ -137,8 +137,8 @@ class TaskRun:
                 asyncio.ensure_future(self._delivery.cancelled.wait()): "lost",
                 asyncio.ensure_future(self._stop.asked.wait()): "stopped",
             }
+            over: set[asyncio.Future[Any]] = {ending, *watched}
             try:
-                over: set[asyncio.Future[Any]] = {ending, *watched}
                 await asyncio.wait(over, timeout=self._plan.seconds_max, return_when=asyncio.FIRST_COMPLETED)
                 if ending.done():
                     return await ending, ""
@@ -147,9 +147,9 @@ class TaskRun:
                 await self._end_at_once_if_told(program, ending)
                 return await ending, why
             finally:
-                for one in (ending, *watched):
+                for one in over:
                     one.cancel()
-                await asyncio.gather(ending, *watched, return_exceptions=True)
+                await asyncio.gather(*over, return_exceptions=True)
 
     async def _end_at_once_if_told(self, program: Program, ending: asyncio.Future[Ended]) -> None:
         at_once = asyncio.ensure_future(self._stop.at_once.wait())

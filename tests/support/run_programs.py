@@ -112,7 +112,7 @@ def person(folder: str) -> None:
     plain = {"PATH": os.defpath, "HOME": os.environ["HOME"]}
     tried = [
         subprocess.run(
-            [sys.executable, "-I", "-m", "nexus", *words, "--home", home, "--json"],
+            [sys.executable, "-I", "-m", "nexus", *words[:2], "--home", home, *words[2:]],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
