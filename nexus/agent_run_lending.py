@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
-from nexus.agent_run_limits import run_again_ms, run_lend_ms_max
+from nexus.agent_run_limits import run_again_ms
 from nexus.shim.agents_socket import NotListening
 from nexus.shim.lease import LeasedToken
 from nexus.shim.token import NotYet
@@ -44,11 +44,10 @@ class Lends:
             token.close()
 
 
-async def token_of(lent: Lent, *, waits_for_nexus: bool) -> str:
+async def token_of(lent: Lent, *, waits_for_nexus: bool, ms_max: int | None) -> str:
     """The token, as soon as there is one. Raises NoToken when there will be none; TimeoutError; NotListening when NEXUS
     does not run and is not waited for."""
-    seconds: Final = None if waits_for_nexus else run_lend_ms_max / 1_000
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(None if ms_max is None else ms_max / 1_000):
         while True:
             try:
                 return await asyncio.to_thread(lent.current)

@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 from bus.mailbox_client import MailboxClient, MailboxRefused
 from bus.mailbox_delivery import Delivery
 from nexus.agent_run_lending import Lends, Lent, token_of
-from nexus.agent_run_limits import run_again_ms, run_grace_ms, run_kill_ms_max
+from nexus.agent_run_limits import run_again_ms, run_grace_ms, run_kill_ms_max, run_lend_ms_max
 from nexus.agent_run_task import RunPlan, Stop, TaskRun, Tell
 from nexus.shim.agents_socket import NotListening
 from nexus.shim.token import NoToken
@@ -63,10 +63,12 @@ class AgentRuntime:
     async def run(self) -> None:
         """Until it is told to stop, or has done the one task that it was to do. Raises RunFailed."""
         async with self.lends.lent() as lent:
-            waits_for_nexus = False
+            was_connected = False
             while not self.stop.asked.is_set():
+                ms_max = None if was_connected else run_lend_ms_max
                 try:
-                    token = await self._unless_stopped(token_of(lent, waits_for_nexus=waits_for_nexus))
+                    getting = token_of(lent, waits_for_nexus=was_connected, ms_max=ms_max)
+                    token = await self._unless_stopped(getting)
                 except NotListening:
                     raise RunFailed(
                         "NEXUS is not running on this home; start it with `nexus up`.", is_absent=True
@@ -75,7 +77,7 @@ class AgentRuntime:
                     raise RunFailed(str(problem) or "NEXUS lent no credential in time. Try again.") from None
                 if token is None or await self._connected(lent, token):
                     return
-                waits_for_nexus = True
+                was_connected = True
                 await self._unless_stopped(asyncio.sleep(run_again_ms / 1_000))
 
     async def _connected(self, lent: Lent, token: str) -> bool:
@@ -132,9 +134,8 @@ class AgentRuntime:
             self.how.append(await TaskRun(self.plan, delivery, self.lends, self.stop, self.tell).work())
         except ConnectionError:
             self.how.append("given back")  # the mailbox was closed, which gave it back
-        except (NoToken, TimeoutError, NotListening) as problem:
-            reason = str(problem) or "NEXUS lent no credential in time"
-            raise RunFailed(f"No credential could be had for a task, which is given back: {reason}") from None
+        except NoToken as problem:
+            raise RunFailed(f"No credential is lent for a task, which is given back: {problem}") from None
 
     async def _unless_stopped(self, doing: Awaitable[Found]) -> Found | None:
         """What `doing` answers; None when told to stop before."""

@@ -29,8 +29,8 @@ from bus.mailbox_delivery import Delivery, DeliveryLost, RequestRefused
 from bus.value import Record
 from nexus.agent_presets import prompt
 from nexus.agent_run_environment import own_variables, run_environment
-from nexus.agent_run_lending import Lends, token_of
-from nexus.agent_run_limits import run_progress_ms
+from nexus.agent_run_lending import Lends, Lent, token_of
+from nexus.agent_run_limits import run_lend_ms_max, run_progress_ms
 from nexus.agent_run_program import Ended, Order, Program
 from nexus.agent_run_result import Answer, answer_to, failed
 from tools.fence import plain_name
@@ -79,15 +79,17 @@ class TaskRun:
         self._run_id = f"run-{secrets.token_hex(8)}"
 
     async def work(self) -> str:
-        """Raises NoToken, TimeoutError and NotListening when no token can be had: then nothing has begun. Raises
-        ConnectionError once the mailbox is closed."""
+        """Raises NoToken when no token will be lent: then nothing has begun. Raises ConnectionError once the mailbox is
+        closed."""
         self._say("taken", title=plain_name(self._delivery.task.title), attempt=self._delivery.attempt)
         begun = time.monotonic()
         try:
             async with self._lends.lent() as lent:
-                token = await token_of(lent, waits_for_nexus=False)
-                await self._delivery.start()
-                answer = await self._answer(token)
+                token = await self._token(lent)
+                answer = None
+                if token is not None:
+                    await self._delivery.start()
+                    answer = await self._answer(token)
             if answer is None:
                 await self._delivery.release()
             else:
@@ -102,6 +104,13 @@ class TaskRun:
         self._say("ended", outcome=how, seconds=round(time.monotonic() - begun, 1))
         return how
 
+    async def _token(self, lent: Lent) -> str | None:
+        """None when NEXUS is away for so long that the task is better given back. Raises NoToken."""
+        try:
+            return await token_of(lent, waits_for_nexus=True, ms_max=run_lend_ms_max)
+        except TimeoutError:
+            return None
+
     async def _answer(self, token: str) -> Answer | None:
         """What to say of it; None when the runtime is being stopped. Raises DeliveryLost."""
         with _folder() as folder:
@@ -115,7 +124,7 @@ class TaskRun:
         if why == "stopped":
             return None
         if why == "time":
-            return failed(f"The program took longer than {self._plan.seconds_max:g} seconds and was ended.", ended)
+            return failed(f"The program took longer than {self._plan.seconds_max:g} s and was ended.", ended)
         return answer_to(ended)
 
     def _order(self, folder: Path, token: str) -> Order:
@@ -168,15 +177,15 @@ class TaskRun:
         has_one = asyncio.Event()
 
         def on_line(line: str) -> None:
-            if text := plain_name(redacted(line)):
-                latest[:] = [text]
+            if line.strip():
+                latest[:] = [line]
                 has_one.set()
 
         async def send() -> None:
             while True:
                 await has_one.wait()
                 has_one.clear()
-                text = latest[0]
+                text = plain_name(redacted(latest[0]))  # here, since a program may write thousands of lines a second
                 self._say("progress", text=text)
                 with contextlib.suppress(RequestRefused):  # a line less; what is lost is told by `cancelled`
                     await self._delivery.progress(text)

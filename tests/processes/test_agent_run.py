@@ -203,7 +203,7 @@ def test_a_task_that_takes_too_long_fails_and_all_that_was_started_for_it_ends(p
     await_end(*pids)
     notice = end_of(pair, thread)
     assert notice["state"] == "failed"
-    assert text_of(notice).startswith("The program took longer than 1 seconds and was ended.")
+    assert text_of(notice).startswith("The program took longer than 1 s and was ended.")
     assert text_of(notice).endswith("\nbegun")
 
 
