@@ -6,6 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INPUTS := pyproject.toml requirements.lock
+# How many processes share the tests, each taking from the end of the other's when it has none left. They wait as much
+# as they compute, so two fill two cores; WORKERS=0 runs them in one process.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest --ignore tests/benchmarks --numprocesses $(WORKERS) --dist worksteal
 
 .PHONY: run test lint check soak bench lock
 
@@ -19,11 +23,11 @@ lint: $(VENV)/.installed-dev  ## format, lint, types, imports
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
 
 check: lint  ## what lint does, and the fast tests
-	@$(BIN)/python -m pytest --ignore tests/benchmarks -m "not processes and not simulation and not fuzz"
+	@$(PYTEST) -m "not processes and not simulation and not fuzz"
 
 test: $(VENV)/.installed-dev  ## every test, real processes too
 	@$(BIN)/python -m tests.interop.node_judges
-	@$(BIN)/python -m pytest --ignore tests/benchmarks
+	@$(PYTEST)
 
 SEEDS ?= 2000
 FIRST ?= 1000

@@ -12,22 +12,27 @@ Runs on the host's loop thread only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from actors.onward import Admitted, Admitting
 from bus.link import Peer
+
+Waiter: TypeAlias = Peer | Admitting | Admitted
+"""Who is told the answer; for some that is not the end of it (actors/onward.py)."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    peers: list[Peer]
+    waiters: list[Waiter]
     deadline_ms: int
     is_given: bool = False
     """It went to its owner."""
     is_open: bool = False
     """It was left open and that is on disk: nothing in memory depends on this entry any more."""
 
-    def add(self, peer: Peer, deadline_ms: int) -> None:
-        if peer not in self.peers:
-            self.peers.append(peer)
+    def add(self, waiter: Waiter, deadline_ms: int) -> None:
+        if waiter not in self.waiters:
+            self.waiters.append(waiter)
         self.deadline_ms = max(self.deadline_ms, deadline_ms)
 
 
@@ -40,13 +45,13 @@ class Callers:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def called(self, peer: Peer, call_id: str, deadline_ms: int) -> bool:
+    def called(self, waiter: Waiter, call_id: str, deadline_ms: int) -> bool:
         """A call has come by a link; whether it must be given to its owner now."""
         waiting = self._waiting.get(call_id)
         if waiting is None:
-            self._waiting[call_id] = _Waiting([peer], deadline_ms, True)
+            self._waiting[call_id] = _Waiting([waiter], deadline_ms, True)
             return True
-        waiting.add(peer, deadline_ms)
+        waiting.add(waiter, deadline_ms)
         was_given, waiting.is_given = waiting.is_given, True
         return not was_given
 
@@ -67,10 +72,10 @@ class Callers:
         if waiting is not None:
             waiting.is_open = True
 
-    def answered(self, call_id: str) -> list[Peer]:
+    def answered(self, call_id: str) -> list[Waiter]:
         """Who is told its answer. Nobody waits for it any more."""
         waiting = self._waiting.pop(call_id, None)
-        return [] if waiting is None else waiting.peers
+        return [] if waiting is None else waiting.waiters
 
     def forget(self, now_ms: int) -> None:
         """Drop those whose deadline has passed, but for what is with an owner."""

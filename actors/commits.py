@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from actors.admitted import dispatch_body, looked, settlement
 from actors.decision import (
@@ -22,13 +22,14 @@ from actors.decision import (
     Notify,
     PrincipalKind,
     Put,
+    Rules,
     Send,
     SetTimer,
     TellHosts,
 )
 from actors.delivery import AdmittedCall, Delivery
 from actors.owner import OPEN_ROWS, TIMER_ROWS, Owner
-from bus.address import Address, host
+from bus.address import Address, host, projection
 from bus.admitted import CALL_ADMITTED
 from bus.codec import Unencodable, pack_row
 from bus.envelope import Mark, Notice, Parcel, Reply
@@ -49,6 +50,15 @@ def reply_of(call_id: str, answer: Record | Refusal) -> Reply:
     if isinstance(answer, Refusal):
         return Reply(call_id, None, answer.to_record())
     return Reply(call_id, answer, None)
+
+
+def followers_by_event(roster: Mapping[str, Rules[Any]]) -> Mapping[str, tuple[Address, ...]]:
+    """For each type of event, the projections that follow it. A projection is the one owner of its kind."""
+    followers: dict[str, tuple[Address, ...]] = {}
+    for rules in roster.values():
+        for kind in rules.follows:
+            followers[kind] = (*followers.get(kind, ()), projection(rules.kind))
+    return followers
 
 
 class CommitBuilder:

@@ -1,7 +1,8 @@
 """A shard host: the owners of one shard, in memory and on disk, and their links to everybody else.
 
 Invariants:
-- The loop thread alone delivers to owners, keeps the table of owners, waiting callers and streams, and sends.
+- The loop thread alone delivers to owners, keeps the table of owners, waiting callers and streams, and sends. It
+  decides nothing itself but admissions with a call riding on them, of owners that are idle: those are short (0007).
 - A call id is given to its owner once until its answer, or that it was left open, is on disk (actors/callers.py).
 - A reply whose decision sent messages marked `before_reply` waits, bounded, until their receivers have committed.
 - An owner is dropped from memory only on the loop thread, when it is idle: then nothing can be on its way to it.
@@ -22,8 +23,8 @@ from typing import Any
 import structlog
 
 from actors import admitted
-from actors.callers import Callers
-from actors.commits import CommitBuilder, reply_of
+from actors.callers import Callers, Waiter
+from actors.commits import CommitBuilder, followers_by_event, reply_of
 from actors.decision import Message, Principal, PrincipalKind, Rules
 from actors.delivery import Delivery, DueTimer
 from actors.execute import execute
@@ -33,16 +34,18 @@ from actors.inspect import Inspector
 from actors.kept_answers import kept_answer
 from actors.listening import Listening
 from actors.nobody import NOBODY
+from actors.onward import Admitting
 from actors.outbound import Outbox
 from actors.owner import Executor, Owner
 from actors.principal import StaleStamp, principal_of, stale
+from actors.replies import DEFECT, Replies
 from actors.timers import Timers
 from actors.upkeep import Upkeep
-from bus.address import HOST, Address, projection
+from bus.address import HOST, Address
 from bus.address import host as host_address
 from bus.admitted import CALL_ADMITTED, STAMP_DISPATCHED, STAMP_LOOK
 from bus.clock import Clock
-from bus.codec import CorruptRow, Unencodable, unpack_row
+from bus.codec import CorruptRow, unpack_row
 from bus.envelope import Acknowledgement, Call, Envelope, LinkClass, Listen, Mark, Parcel, Reply
 from bus.journal import Commit, GroupWriter, Handled, Journal
 from bus.known_calls import KnownCalls
@@ -90,16 +93,19 @@ class Host:
         self._incarnations = itertools.count(1)
         self._owners: dict[Address, Owner[Any]] = {}
         self.callers = Callers()
+        self.replies = Replies(place.shard, place.shards, self.callers, self._take_call)
         self._inbound: dict[int, Inbound] = {}
         self._sources: dict[int, Peer] = {}
         self._from_threads: deque[Callable[[], None]] = deque()
         self._wake_is_due = False
         self.known = KnownCalls(store)
         mourners = {kind for kind, rules in roster.items() if "message_died" in rules.verbs}
-        self.commits = CommitBuilder(place.shards, _followers(roster), mourners)
+        self.commits = CommitBuilder(place.shards, followers_by_event(roster), mourners)
         self.notices = HostNotices(place.shard, store, clock)
         self.timers = Timers(store, clock, scheduler, self._give_timer)
-        self.outbox = Outbox(place.shard, store, scheduler, self._send_reply, self._take_parcel, self.next_incarnation)
+        self.outbox = Outbox(
+            place.shard, store, scheduler, self.replies.leave, self._take_parcel, self.next_incarnation
+        )
         self.inspector = Inspector(place.shard, store, self._live, self._counts)
         self.upkeep = Upkeep(
             (place.shard, place.shards),
@@ -119,6 +125,7 @@ class Host:
         self.journal = journal
         self._retention, self.reserve = writer.retention, writer.reserve
         self._send = send
+        self.replies.attach(send)
         self.listening = Listening(send)
         self.outbox.attach(journal)
         self.upkeep.attach(journal)
@@ -135,7 +142,7 @@ class Host:
         except Exception:  # noqa: BLE001 - a defect with one envelope must not take those behind it along
             _log.exception("envelope_failed", kind=type(envelope).__name__, link=peer.link_class.value)
             if isinstance(envelope, Call):
-                self._send_reply(reply_of(envelope.call_id, _DEFECT))
+                self.replies.leave(Reply(envelope.call_id, None, DEFECT))
 
     def _receive(self, peer: Peer, envelope: Envelope) -> None:
         match envelope:
@@ -153,17 +160,20 @@ class Host:
         stamp = call.stamp
         if stamp is not None and stamp.get(STAMP_DISPATCHED) is True and peer.link_class is LinkClass.GATEWAY:
             self._join(peer, call)
+        else:
+            self._take_call(peer, peer if call.onward is None else Admitting(peer, call), call)
+
+    def _take_call(self, peer: Peer, waiter: Waiter, call: Call) -> None:
+        if not self.callers.called(waiter, call.call_id, call.deadline_ms):
             return
-        if not self.callers.called(peer, call.call_id, call.deadline_ms):
-            return
-        now_ms = self.clock.now_ms()
+        stamp, now_ms = call.stamp, self.clock.now_ms()
         try:
             principal = principal_of(peer, stamp, now_ms, self.notices)
         except StaleStamp:
-            self._send_reply(stale(call.call_id))
+            self.replies.leave(stale(call.call_id))
             return
         except PermissionError:
-            self._send_reply(reply_of(call.call_id, _NO_SUCH_CALL))
+            self.replies.leave(reply_of(call.call_id, _NO_SUCH_CALL))
             return
         if call.to.kind == HOST:
             self._inspect(call, principal)
@@ -178,7 +188,7 @@ class Host:
             is_look=stamp is not None and stamp.get(STAMP_LOOK) is True,
             keeps_answer=stamp is not None and stamp.get("keep") is True,
         )
-        self._deliver(call.to, delivery)
+        self._deliver(call.to, delivery, is_brief=call.onward is not None)
 
     def _join(self, peer: Peer, call: Call) -> None:
         """Wait for a call that a parcel brings: its answer comes when it is decided, or is on disk already."""
@@ -189,10 +199,10 @@ class Host:
 
     def _inspect(self, call: Call, principal: Principal) -> None:
         if principal.kind is not PrincipalKind.PERSON:
-            self._send_reply(reply_of(call.call_id, _NO_SUCH_CALL))
+            self.replies.leave(reply_of(call.call_id, _NO_SUCH_CALL))
             return
         asked = self.upkeep if self.upkeep.takes(call.verb) else self.inspector
-        asked.ask(call, lambda answer: self._send_reply(reply_of(call.call_id, answer)))
+        asked.ask(call, lambda answer: self.replies.leave(reply_of(call.call_id, answer)))
         if self.inspector.is_listening(call.call_id):
             wait_ms = min(call.deadline_ms - self.clock.now_ms(), inspection_wait_ms_max)
             self._scheduler.call_later(wait_ms / 1000, lambda: self.inspector.stop_listening(call.call_id))
@@ -240,7 +250,7 @@ class Host:
         message = Message(f"timer {name}", {})
         self._deliver(owner, Delivery(message, principal, message_id, message_id, timer=timer, gives_up=gives_up))
 
-    def _deliver(self, to: Address, delivery: Delivery) -> None:
+    def _deliver(self, to: Address, delivery: Delivery, is_brief: bool = False) -> None:
         owner = self._owners.get(to)
         if owner is None:
             rules = self._roster.get(to.kind, NOBODY)
@@ -248,7 +258,16 @@ class Host:
             self._owners[to] = owner
         owner.last_used_ms = self.clock.now_ms()
         self.upkeep.activity.delivered(to)
-        owner.actor_ref.tell(delivery)
+        if not (is_brief and self._is_handled_now(owner, delivery)):
+            owner.actor_ref.tell(delivery)
+
+    def _is_handled_now(self, owner: Owner[Any], delivery: Delivery) -> bool:
+        """Decided on this thread; what it says to the host is heard at the end, without a wake."""
+        self._wake_is_due = True
+        try:
+            return owner.handle_now(delivery)
+        finally:
+            self.hear_threads()
 
     def _execute(self, owner: Owner[Any], delivery: Delivery) -> None:
         execute(owner, delivery, self)
@@ -259,7 +278,7 @@ class Host:
         return next(self._incarnations)
 
     def reply(self, reply: Reply) -> None:
-        self._from_thread(lambda: self._send_reply(reply))
+        self._from_thread(lambda: self.replies.leave(reply))
 
     def reply_again(self, reply: Reply) -> None:
         """By way of the journal: of what is on disk and not released yet nobody knows what its answer waits for."""
@@ -348,14 +367,6 @@ class Host:
         elif (peer := self._sources.get(source)) is not None:
             self._send(peer, Acknowledgement(self.place.shard, mark))
 
-    def _send_reply(self, reply: Reply) -> None:
-        for peer in self.callers.answered(reply.call_id):
-            try:
-                self._send(peer, reply)
-            except Unencodable:
-                _log.exception("reply_unencodable", call=reply.call_id)
-                self._send(peer, reply_of(reply.call_id, _DEFECT))
-
     # Housekeeping.
 
     def _sweep(self) -> None:
@@ -382,14 +393,4 @@ class Host:
         }
 
 
-def _followers(roster: Mapping[str, Rules[Any]]) -> Mapping[str, tuple[Address, ...]]:
-    """For each type of event, the projections that follow it. A projection is the one owner of its kind."""
-    followers: dict[str, tuple[Address, ...]] = {}
-    for rules in roster.values():
-        for kind in rules.follows:
-            followers[kind] = (*followers.get(kind, ()), projection(rules.kind))
-    return followers
-
-
 _NO_SUCH_CALL = Refusal(Code.INTERNAL, "Nothing here takes this call from that side.")
-_DEFECT = Refusal(Code.INTERNAL, "NEXUS made a mistake in its answer. Report it to the person who runs NEXUS.")

@@ -5,9 +5,10 @@ with their inbox and loop, and nothing else: messages are told through the usual
 `on_receive`. Pykka's registry is left out: its list makes every start and stop cost time in the number of actors; the
 host's own directory is the only one.
 
-Who may touch what: the host's loop thread tells messages; one pool thread at a time, the one that runs the turn, has
-the state; the journal's writer thread only raises `settled` and `is_spoiled`. A blocking ask from one owner to another
-would deadlock the pool, so there is none: owners reach each other by messages in their commits.
+Who may touch what: the host's loop thread tells messages; one thread at a time, the one that runs the turn, has the
+state: a thread of the pool, or for one short message the loop's (`handle_now`); the journal's writer thread only raises
+`settled` and `is_spoiled`. A blocking ask from one owner to another would deadlock the pool, so there is none: owners
+reach each other by messages in their commits.
 """
 
 from __future__ import annotations
@@ -117,6 +118,22 @@ class Owner(pykka.Actor, Generic[State]):
 
     def on_receive(self, message: Delivery) -> None:
         self._handle(self, message)
+
+    def handle_now(self, delivery: Delivery) -> bool:
+        """Take the turn on this thread, the host's loop's, for this one message, if that cannot hold it up: the owner
+        is idle, its state is in memory, and nothing of it waits for the disk. Whether it did.
+
+        Handing a message to the pool and its answer back costs more than a short decision does (0007).
+        """
+        if not self._is_scheduled.acquire(blocking=False):
+            return False
+        # Nobody spoils an owner without uncommitted effects, so in this order both hold for the whole turn.
+        is_free = not self.has_uncommitted and not self.is_spoiled and self.is_whole and self.actor_inbox.empty()
+        if is_free:
+            self.actor_ref.tell(delivery)
+            self._handle_receive(self.actor_inbox.get().message)
+        self._end_turn()
+        return is_free
 
     def take_again(self, delivery: Delivery, number: int) -> None:
         """Handle it in its place of the inbox's order: what it saw or changed was given back. Any thread."""
@@ -239,6 +256,9 @@ class Owner(pykka.Actor, Generic[State]):
         else:
             self._executor.submit(self._turn)
             return
+        self._end_turn()
+
+    def _end_turn(self) -> None:
         self._is_scheduled.release()
         if not self.actor_inbox.empty():
             self._wake()  # a message came between the last look and the release

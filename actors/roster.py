@@ -11,10 +11,13 @@ from actors.decision import Rules
 from actors.directory import RULES as DIRECTORY
 from actors.host_notices import RULES as HOST
 from actors.mailbox import RULES as MAILBOX
+from actors.providers import RULES as PROVIDERS
 from actors.settings import RULES as SETTINGS
+from actors.teams import RULES as TEAMS
 from actors.workspace import RULES as WORKSPACE
 
 
 def roster() -> Mapping[str, Rules[Any]]:
     """By the kind in an owner's address."""
-    return {rules.kind: rules for rules in (DIRECTORY, WORKSPACE, AGENT, MAILBOX, CANVAS, SETTINGS, HOST)}
+    kinds = (DIRECTORY, WORKSPACE, AGENT, MAILBOX, CANVAS, SETTINGS, TEAMS, PROVIDERS, HOST)
+    return {rules.kind: rules for rules in kinds}

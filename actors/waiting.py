@@ -1,19 +1,30 @@
-"""What waits in a shard: messages not acknowledged, calls left open, and everything that one call left behind.
+"""What waits in a shard: messages not acknowledged, calls left open, and all that one call or thread left behind.
 
 Each function reads the store only and may take long on a large one: run on the thread beside the host's loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from bus.address import Address
 from bus.codec import CorruptRow, unpack_row
 from bus.identifier import milliseconds_of
 from bus.limits import inspection_step_rows, page_items_max
 from bus.parcels import parcel_of
-from bus.store import Store, answer_key, every_row, journal_key, letter_of, mark_of, sequence_of
+from bus.store import (
+    Store,
+    answer_key,
+    every_row,
+    journal_key,
+    letter_of,
+    mark_of,
+    owners,
+    sequence_of,
+    state_key,
+)
 from bus.value import Record, Value
 
 _OPEN_BYTES_MAX: Final = 64
@@ -63,9 +74,25 @@ class Waiting:
 
     def trace_records(self, body: Record) -> Record:
         """The journal records of `call` among the next ones after the sequence `after`; `next` while there are more."""
-        call, after = str(body["call"]), _number(body.get("after"))
-        wanted = call.encode()
-        rows = self.store.scan(b"j", journal_key(after), inspection_step_rows)
+        call = str(body["call"])
+        return self._records_with(call, body, lambda record: record if record["call"] == call else None)
+
+    def trace_thread(self, body: Record) -> Record:
+        """The same of records whose events tell of `thread`, each with these events alone."""
+        thread_id = str(body["thread"])
+
+        def about_it(record: Record) -> Record | None:
+            happened = record["events"]
+            assert isinstance(happened, list)
+            events: list[Value] = [event for event in happened if _tells_of(event, thread_id)]
+            return {**record, "events": events} if events else None
+
+        return self._records_with(thread_id, body, about_it)
+
+    def _records_with(self, text: str, body: Record, taken: Callable[[Record], Record | None]) -> Record:
+        """What `taken` makes of the records that hold `text` anywhere, of the next ones after `after`."""
+        wanted = text.encode()
+        rows = self.store.scan(b"j", journal_key(_number(body.get("after"))), inspection_step_rows)
         records: list[Value] = []
         for key, value in rows:
             if wanted not in value:
@@ -74,11 +101,26 @@ class Waiting:
                 record = unpack_row(value)
             except CorruptRow:
                 continue
-            if isinstance(record, dict) and record["call"] == call:
-                records.append({"shard": self.shard, "sequence": sequence_of(key), **record})
+            found = taken(record) if isinstance(record, dict) else None
+            if found is not None:
+                records.append({"shard": self.shard, "sequence": sequence_of(key), **found})
         answer: Record = {"records": records}
         if len(rows) == inspection_step_rows:
             answer["next"] = sequence_of(rows[-1][0])
+        return answer
+
+    def owners_holding(self, body: Record) -> Record:
+        """The owners of `kind`, after `after`, that keep a row of that name; `next` while there are more to look at.
+
+        None of them is woken: a look for one row must not load every owner there is."""
+        kind, row = str(body["kind"]), str(body["row"])
+        after = None if body.get("after") is None else Address.parse(str(body["after"]))
+        looked_at = list(owners(self.store, kind, after, inspection_step_rows))
+        answer: Record = {
+            "owners": [str(owner) for owner in looked_at if self.store.get(state_key(owner, row)) is not None]
+        }
+        if len(looked_at) == inspection_step_rows:
+            answer["next"] = str(looked_at[-1])
         return answer
 
     def trace_rest(self, body: Record) -> Record:
@@ -141,6 +183,12 @@ def is_open(stored: bytes) -> bool:
     except CorruptRow:
         return False
     return isinstance(answer, dict) and "open" in answer
+
+
+def _tells_of(event: Value, thread_id: str) -> bool:
+    """An event is its type and its data; a thread that comes from another one names that one too."""
+    data = event[1] if isinstance(event, list) else None
+    return isinstance(data, dict) and thread_id in data.values()
 
 
 def _at(stored: bytes) -> int:

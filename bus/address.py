@@ -63,6 +63,8 @@ def _parsed(text: str) -> Address:
 
 DIRECTORY: Final = Address("app", NO_WORKSPACE, "directory")
 SETTINGS: Final = Address("settings", NO_WORKSPACE, "settings")
+TEAMS: Final = Address("teams", NO_WORKSPACE, "teams")
+PROVIDERS: Final = Address("providers", NO_WORKSPACE, "providers")
 
 
 def agent(agent_id: str) -> Address:

@@ -16,7 +16,7 @@ from bus.address import Address
 from bus.admitted import STAMP_DISPATCHED
 from bus.clock import Clock
 from bus.codec import Unencodable
-from bus.envelope import Call, Envelope, Listen, Notice, Reply, Welcome
+from bus.envelope import Call, Envelope, Listen, Notice, Onward, Reply, Welcome
 from bus.link import Identity, LinkClient
 from bus.value import Record
 from bus.wire import Scheduler, Wire
@@ -26,11 +26,13 @@ _TOPICS_TOLD_AT_ONCE: Final = 1_000
 
 
 class DeadlinePassed(Exception):
-    """No answer in time. `was_sent` False: no host ever had the call, so nothing can have happened."""
+    """No answer in time. `was_sent` False: no host ever had the call, so nothing can have happened. `went_on`: the call
+    that rode on it may have been sent on."""
 
-    def __init__(self, was_sent: bool) -> None:
+    def __init__(self, was_sent: bool, went_on: bool = False) -> None:
         super().__init__("no answer before the deadline")
         self.was_sent = was_sent
+        self.went_on = went_on
 
 
 class Caller(Protocol):
@@ -45,8 +47,10 @@ class Caller(Protocol):
         call_id: str,
         within_ms: int,
         stamp: Record | None = None,
+        onward: Onward | None = None,
     ) -> Reply:
-        """Send and await the one answer. Raises DeadlinePassed, and Unencodable for a body that is not plain data."""
+        """Send and await the one answer; `onward` is left out when another shard's host would have to take it. Raises
+        DeadlinePassed, and Unencodable for a body that is not plain data."""
         ...
 
 
@@ -119,10 +123,12 @@ class BusClient:
         call_id: str,
         within_ms: int,
         stamp: Record | None = None,
+        onward: Onward | None = None,
     ) -> Reply:
-        """Send and await the one answer. Raises DeadlinePassed."""
         shard = int(to.id) if to.kind == "host" else to.shard(len(self._links))
-        call = Call(call_id, to, verb, body, stamp, self._clock.now_ms() + within_ms)
+        if onward is not None and onward.to.shard(len(self._links)) != shard:
+            onward = None
+        call = Call(call_id, to, verb, body, stamp, self._clock.now_ms() + within_ms, onward)
         waiting = self._open[shard].get(call_id)
         if waiting is None:
             waiting = self._open[shard][call_id] = _Open(call)
@@ -196,4 +202,5 @@ class BusClient:
 
 def _give_up(answer: asyncio.Future[Reply], waiting: _Open) -> None:
     if not answer.done():
-        answer.set_exception(DeadlinePassed(waiting.was_sent))
+        went_on = waiting.was_sent and waiting.call.onward is not None
+        answer.set_exception(DeadlinePassed(waiting.was_sent, went_on))

@@ -29,6 +29,7 @@ from bus.envelope import (
     Listen,
     Mark,
     Notice,
+    Onward,
     Parcel,
     Ping,
     Pong,
@@ -182,10 +183,15 @@ def decode_frame(frame: bytes) -> list[Envelope]:
 
 def _to_array(envelope: Envelope) -> list[Value]:
     match envelope:
-        case Call(call_id, to, verb, body, stamp, deadline_ms):
-            return [1, call_id, str(to), verb, body, stamp, deadline_ms]
-        case Reply(call_id, ok, error):
+        case Call(call_id, to, verb, body, stamp, deadline_ms, onward):
+            call: list[Value] = [1, call_id, str(to), verb, body, stamp, deadline_ms]
+            if onward is not None:
+                call.append([onward.call_id, str(onward.to), onward.verb, onward.body, onward.workspace_id])
+            return call
+        case Reply(call_id, ok, error, None):
             return [2, call_id, ok, error]
+        case Reply(call_id, ok, error, admission):
+            return [2, call_id, ok, error, admission]
         case Parcel(source, mark, sender, to, verb, body, message_id, origin_call):
             where: list[Value] = [3, source, mark.sequence, mark.index]
             return [*where, str(sender), str(to), verb, body, message_id, origin_call]
@@ -254,14 +260,22 @@ def _call(a: list[Value]) -> Call:
         and (stamp is None or type(stamp) is dict)
         and type(deadline_ms) is int
     ):
-        return Call(call_id, Address.parse(to), verb, body, stamp, deadline_ms)
+        onward = None if len(a) == 6 else _onward(a[6])
+        return Call(call_id, Address.parse(to), verb, body, stamp, deadline_ms, onward)
     raise TypeError("not a call")
+
+
+def _onward(value: Value) -> Onward:
+    if not isinstance(value, list):
+        raise TypeError("not a call that rides along")
+    call_id, to, verb, body, workspace_id = value[:5]
+    return Onward(_text(call_id), Address.parse(_text(to)), _text(verb), _record(body), _text(workspace_id))
 
 
 def _reply(a: list[Value]) -> Reply:
     call_id, ok, error = a[:3]
     if type(call_id) is str and (ok is None or type(ok) is dict) and (error is None or type(error) is dict):
-        return Reply(call_id, ok, error)
+        return Reply(call_id, ok, error) if len(a) == 3 else Reply(call_id, ok, error, _record(a[3]))
     raise TypeError("not a reply")
 
 

@@ -25,6 +25,19 @@ class LinkClass(StrEnum):
 
 
 @message_record
+class Onward:
+    """A call that rides on its own admission: the host sends it on when the answer is a plain stamp for it
+    (docs/decisions/0007)."""
+
+    call_id: str
+    to: Address
+    verb: str
+    body: Record
+    workspace_id: str
+    """The scope under which `to` was found. Under another one it is not sent on."""
+
+
+@message_record
 class Call:
     """A request that wants a reply. Repeats carry the same `call_id` and get the same answer."""
 
@@ -36,6 +49,8 @@ class Call:
     """The admission's stamp when an agent calls; None when the link's own class is the principal."""
     deadline_ms: int
     """Milliseconds since the epoch after which nobody waits for the reply any more."""
+    onward: Onward | None = None
+    """The call that this one admits."""
 
 
 @message_record
@@ -45,6 +60,8 @@ class Reply:
     call_id: str
     ok: Record | None
     error: Record | None
+    admission: Record | None = None
+    """What the admission answered, when the call that rode on it was sent on: then `ok` and `error` are that call's."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

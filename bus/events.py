@@ -17,7 +17,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "workspace.deleting": "A workspace is there for nobody any more; its canvases are being destroyed.",
     "workspace.deleted": "A workspace and all that was in it is gone.",
     # agents
-    "agent.created": "The person added an agent; its first credential exists.",
+    "agent.created": "The person added an agent, or one was made because an agent asked for it.",
+    "agent.asked_for": "An agent asked for a new agent.",
+    "agent.not_created": "What an agent asked for was refused, by the same rules as the person's own agents.",
     "agent.removed": "The person removed an agent; its credentials stopped at once.",
     "agent.renamed": "An agent has another name.",
     "agent.scope_changed": "The person pinned an agent to a workspace, or let it follow the active one.",
@@ -26,6 +28,14 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "agent.paused": "The person paused an agent, or let it go on: meanwhile it is offered no tasks.",
     "agent.blocked": "The person said whether one agent may send tasks to another.",
     "agent.first_seen": "A credential of this agent was used for the first time, so it can be sent work.",
+    # channels (mesh 6)
+    "channel.created": "The person made a channel.",
+    "channel.renamed": "The person gave a channel another name.",
+    "channel.deleted": "The person deleted a channel; who asked for an invitation is told.",
+    "channel.member_added": "The person let an agent join a channel.",
+    "channel.member_removed": "An agent is no member any more: by the person, or because it was removed.",
+    "channel.invitation_asked": "An invitation that an agent asked for waits for the person.",
+    "channel.invitation_ended": "The person decided on an invitation, or what it was about is gone.",
     # authority
     "agent.mode_changed": "The person changed how far an agent acts alone.",
     "agent.capability_changed": "The person gave an agent a capability, or took it away.",
@@ -70,6 +80,15 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "thread.expired": "The thread's deadline passed before it was answered.",
     "thread.rejected": "The recipient declined the task before working on it.",
     "request.ended": "What an agent asked for was decided; the agent is told in its inbox.",
+    # teams and providers
+    "team.created": "The person or an agent made a local team.",
+    "team.deleted": "The person deleted a local team.",
+    "team.member_added": "An agent was added to a local team.",
+    "team.member_removed": "An agent was taken out of a local team, or left its teams because it was removed.",
+    "team.provisioned": "The person replaced all cloud teams by those of a file.",
+    "provider.enabled": "The person enabled an agent program, by its real path.",
+    "provider.disabled": "The person disabled an agent program.",
+    "agent.provider_changed": "An agent is run with another agent program from now on.",
     # settings
     "settings.changed": "A setting has another value; the event names it, never the value.",
     # plans

@@ -1,4 +1,4 @@
-"""Every bound of the runtime, with its unit in its name and its relations asserted at import.
+"""Every bound of the runtime, with its unit in its name. How they stand to each other: limit_relations.py.
 
 Where a number comes from the contract, its section stands beside it; all others are ours and may be tuned here only.
 """
@@ -110,6 +110,13 @@ export_rounds_max: Final = 20  # of a scene that is changed while it is read
 events_per_page: Final = 500
 events_shown_max: Final = 1_000
 events_shown_default: Final = 20
+threads_listed_default: Final = 200
+threads_listed_max: Final = 20_000  # some 8 MB, and half a second of the gateway
+threads_looked_at_max: Final = 200_000  # in all mailboxes, for one list that leaves most of them out
+deliveries_idle_listed_max: Final = 1_000
+waiting_long_ms: Final = 12 * 3_600_000  # after which a task that waits is told of to the person who looks
+mesh_needs_mailboxes_max: Final = 5_000  # that are asked at once, some seconds
+mesh_needs_every_seconds: Final = 30  # that `nexus-bus top` looks again, since every mailbox is asked
 
 # Journal.
 commit_batch_max: Final = 1_024
@@ -243,6 +250,28 @@ import_looks_max: Final = 1_000  # elements looked at in one step of an import
 import_idle_ms_max: Final = 60_000  # then an import that nobody goes on with is given up
 changed_since_max: Final = 100
 
+# Teams (mesh.md) and providers (knowledge.md).
+teams_max: Final = 200
+teams_per_agent_max: Final = 50  # that one agent made; so no agent leaves the others without room
+team_members_max: Final = 200
+team_description_characters_max: Final = 2_000
+teams_file_bytes_max: Final = 3 * 1024 * 1024  # teams.json
+providers_declared_max: Final = 50  # in providers.toml
+providers_enabled_max: Final = 100
+providers_file_bytes_max: Final = 256 * 1024
+provider_names_max: Final = 20  # of one declaration: programs, files, variables
+login_shell_ms_max: Final = 5_000  # for its start-up files, which may do much
+login_shell_bytes_max: Final = 256 * 1024
+provider_version_ms_max: Final = 2_000
+provider_versions_ms_max: Final = 10_000  # for all that are asked by one call
+provider_version_bytes_max: Final = 16 * 1024
+provider_version_characters_max: Final = 60
+provider_runs_at_once_max: Final = 4  # programs that are asked their version
+provider_nice: Final = 10  # they and the login shell give way to whoever else computes
+provider_path_folders_max: Final = 500
+client_recent_ms: Final = 5 * 60_000  # that a client of the newer era counts as connected after a request
+client_names_max: Final = 256  # that a gateway remembers
+
 # Mesh (mesh.md).
 task_instructions_bytes_max: Final = 32 * 1024
 task_envelope_bytes_max: Final = 64 * 1024
@@ -263,6 +292,14 @@ ended_threads_kept_max: Final = 1_000  # of a recipient: what a late close is to
 cleared_at_once_max: Final = 16
 full_mailbox_retry_seconds: Final = 30
 persona_characters_max: Final = 4_000
+agent_kind_characters_max: Final = 30
+channels_per_workspace_max: Final = 100
+channel_members_max: Final = 200
+channel_requests_per_agent_max: Final = 20  # that wait for the person
+channel_requests_max: Final = 100  # the same of a workspace
+agent_creations_max: Final = 10  # that one agent may ask for within the hour
+agent_creation_rate_ms: Final = 3_600_000
+agents_created_by_one_max: Final = 20  # that are there at once, so that the person and other agents have room too
 task_context_refs_max: Final = 20
 context_ref_shown_bytes_max: Final = 1_200  # of what one reference is read as: an address, a title
 lease_ms: Final = 60_000  # mesh 4.4
@@ -309,64 +346,3 @@ shards_max: Final = 4
 gc_allocations_between: Final = 50_000  # of a shard host
 pool_threads: Final = 2
 socket_path_bytes_max: Final = 107
-
-assert request_body_bytes_max > scene_bytes_max > task_envelope_bytes_max
-assert envelope_bytes_max > person_request_bytes_max > 2 * (scene_rest_bytes_max + part_bytes_max)
-assert element_bytes_max < part_bytes_max
-assert import_parts_max > 2 * elements_per_canvas_max // part_elements_max
-assert import_parts_max * part_bytes_max > 2 * (scene_elements_bytes_max + scene_files_bytes_max * 4 // 3)
-assert frame_bytes_max > envelope_bytes_max
-assert value_depth_max > json_depth_max
-assert task_instructions_bytes_max < task_envelope_bytes_max
-assert (  # one always fits a page
-    task_envelope_bytes_max + task_context_refs_max * context_ref_shown_bytes_max + 8 * 1024
-    < inbox_deliveries_bytes_max
-)
-assert task_envelope_bytes_max < lease_bytes_a_call_max < envelope_bytes_max // 4
-assert leases_a_call_max <= leases_per_mailbox_max
-assert lease_late_ms < lease_ms
-assert reply_bytes_max < inbox_notifications_bytes_max
-assert (
-    inbox_deliveries_bytes_max + inbox_notifications_bytes_max + inbox_open_threads_bytes_max + inbox_requests_bytes_max
-    <= result_bytes_max - 8 * 1024  # what surrounds the lists
-)
-assert request_body_bytes_max < plan_collected_bytes_max < envelope_bytes_max  # any one call can be collected
-# One character is at most six bytes of JSON, what stands around an announcement or a step some 100 and 600.
-assert (
-    plan_announced_max * (6 * plan_step_characters_max + 100) + 6 * plan_note_characters_max + page_items_max * 600
-    < result_bytes_max
-)
-assert plan_arguments_kept_bytes_max < plan_arguments_shown_bytes_max < plan_page_bytes_max
-assert plan_undo_wait_ms < call_deadline_ms_default
-assert stamp_valid_ms < call_deadline_ms_default
-assert 2 * stamp_valid_ms < authority_noted_ms  # no stamp from before is valid any more, with a grace for clocks
-assert link_heartbeat_ms * 4 < link_silence_ms_max <= takeover_wait_ms
-assert before_reply_wait_ms < call_deadline_ms_default
-assert owner_sweep_ms <= owner_idle_ms
-assert outbox_rows_a_read <= outbox_window_parcels
-assert activity_owners_told < activity_owners_counted_max
-assert backup_hold_ms_max < before_reply_wait_ms  # a barrier never makes an open call late by itself
-assert store_check_ms_max < takeover_wait_ms
-# Each connection of a gateway's two listeners listens for at most three topics.
-assert topics_per_link_max > 2 * 3 * http_connections_max
-assert input_hold_ms_max < call_deadline_ms_default
-assert legacy_sessions_per_agent_max < subscribed_sessions_per_agent_max
-assert credential_recent_ms <= credential_use_noted_ms / 10  # a use is noted by that much too late
-assert credential_recent_ms <= stamp_valid_ms  # so what is counted by an older confirmation is not admitted by one
-assert http_head_seconds_max < http_body_seconds_max < keep_alive_seconds
-assert page_items_default <= page_items_max
-assert element_bytes_max < region_page_bytes_max < result_bytes_max
-assert element_depth_max < json_depth_max
-assert region_elements_default <= region_elements_max <= elements_per_call_max
-assert state_labels_bytes_max < region_page_bytes_max
-assert legacy_sessions_per_agent_max < legacy_sessions_max
-assert call_deadline_ms_default < scene_deadline_ms < person_answer_ms_max  # the gateway's answer always comes first
-assert follow_wait_ms <= inspection_wait_ms_max
-assert max(page_items_max, events_per_page, events_shown_max) <= inspected_items_max
-assert disk_full_bytes_max < reserve_bytes < store_map_bytes // 1_024
-assert host_answer_ms_max < call_deadline_ms_default
-assert leases_per_agent_max < credentials_per_agent_max
-assert shim_stream_back_off_ms_max < lease_grace_ms
-assert shim_outline_text_bytes_max < shim_outline_bytes_max < request_body_bytes_max
-assert shim_absent_ms_max < shim_drain_ms_max < shim_retry_ms_max < shim_start_ms_max
-assert 0 < child_back_off_ms_first < child_back_off_ms_max < child_stable_ms

@@ -17,7 +17,7 @@ def main() -> None:
     from nexus.cli import build_app
     from nexus.command import run_command
 
-    sys.exit(run_command(build_app(), "nexus", sys.argv[1:]))
+    sys.exit(run_command(build_app(*sys.argv[1:2]), "nexus", sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from typing import Annotated, Final
 import typer
 
 from bus.value import Record, Value, records
-from nexus import agent_place_cli, agent_run_cli, credential_cli, exit_codes
+from nexus import agent_mesh_cli, agent_place_cli, agent_run_cli, credential_cli, exit_codes, provider_cli
+from nexus.agent_mesh_cli import blocked_names, mode_text
 from nexus.agent_place_cli import AgentArgument, change, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
 from nexus.credential_cli import credential_lines, print_token
@@ -39,7 +40,9 @@ def register(app: typer.Typer) -> None:
     """Add the commands to `nexus`."""
     app.add_typer(agents, name="agent", no_args_is_help=True)
     agent_place_cli.register(agents)
+    agent_mesh_cli.register(agents)
     credential_cli.register(agents)
+    provider_cli.register_for_agents(agents)
     agent_run_cli.register(agents)
     app.add_typer(guests, name="guest", no_args_is_help=True)
 
@@ -69,11 +72,14 @@ def agent_add(
 
 @agents.command("list", epilog=examples("nexus agent list", "nexus agent list --workspace Website --json"))
 def agent_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show agents with workspace, mode, capabilities and withheld tools. Tokens are never shown again."""
+    """Show agents with workspace, mode, capabilities, withheld tools, and who is paused or blocked. Never tokens."""
     answer = ask(home, "agent.list", {"workspace": workspace}, "Reading the agents")
-    columns = ("id", "name", "workspace", "mode", "capabilities", "withheld")
+    columns = ("id", "name", "workspace", "mode", "capabilities", "withheld", "blocked senders")
     rows = [
-        (one.get("agentId"), one.get("name"), _place(one), one.get("mode"), one.get("capabilities"), _withheld(one))
+        (
+            *(one.get("agentId"), one.get("name"), _place(one), mode_text(one)),
+            *(one.get("capabilities"), _withheld(one), blocked_names(one)),
+        )
         for one in records(answer, "agents")
     ]
     print_list(answer, as_json, columns, rows, "No agent yet: nexus agent add NAME --workspace W")
@@ -83,7 +89,7 @@ def agent_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_js
 def agent_show(
     agent: AgentArgument, workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show all of one agent: mode, capabilities, withheld tools, budget, credentials."""
+    """Show all of one agent: mode, capabilities, withheld tools, blocked senders, budget, credentials."""
     answer = ask(home, "agent.show", {"agent": agent, "workspace": workspace}, "Reading the agent")
     if as_json:
         print_json(answer)
@@ -92,13 +98,17 @@ def agent_show(
         "id": answer.get("agentId"),
         "name": answer.get("name"),
         "workspace": _place(answer),
-        "mode": answer.get("mode"),
+        "mode": mode_text(answer),
         "capabilities": answer.get("capabilities"),
         "withheld": _withheld(answer),
+        "blocked senders": blocked_names(answer),
         "created": _budget_text(answer),
+        "provider": answer.get("provider"),
         "persona": answer.get("persona"),
         "added": answer.get("createdAt"),
     }
+    if answer.get("askedForBy") is not None:
+        told["asked for by"] = answer.get("askedForBy")
     print_lines([*fields(told), "credentials:", *(f"  {line}" for line in credential_lines(answer))])
 
 

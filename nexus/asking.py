@@ -107,9 +107,10 @@ def _client(home: Path | None) -> PersonClient:
 
 
 def _shown(verb: str, answer: Record) -> Record:
-    """What `nexus-bus` looks into is shown without credentials (common 7.2); the answer to a command of `nexus` may be
-    one, such as a new token. Done here and not in the gateway, which serves others meanwhile."""
-    shown = redacted_data(answer) if verb.startswith("bus.") else answer
+    """What `nexus-bus` looks into and what agents wrote to each other is shown without credentials (common 7.2); the
+    answer to another command of `nexus` may be one, such as a new token. Done here and not in the gateway, which serves
+    others meanwhile."""
+    shown = redacted_data(answer) if verb.startswith(("bus.", "thread.")) else answer
     assert isinstance(shown, dict)
     return shown
 

@@ -1,6 +1,6 @@
 """`nexus-bus`: look at owners, mailboxes and the journal of a running NEXUS.
 
-These commands read and change nothing; nexus/bus_upkeep_cli.py has the others, of which two change something.
+These commands read and change nothing; nexus/bus_upkeep_cli.py and nexus/bus_mesh_cli.py have the others.
 """
 
 from __future__ import annotations
@@ -13,15 +13,21 @@ import typer
 from bus.events import CATALOGUE
 from bus.limits import events_shown_default, events_shown_max
 from bus.value import Record, records
-from nexus import bus_upkeep_cli
+from nexus import bus_mesh_cli, bus_upkeep_cli
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, follow
 from nexus.command import run_command
+from nexus.mesh_needs import needs_lines
 from nexus.output import escape, fields, json_text, print_json, print_line, print_lines, shown, table, time_text
 
 _ADDRESS_HELP: Final = "An owner's address: kind/workspace/id, as `nexus-bus ls` shows it."
 
+_OF_THE_MESH: Final = (None, "mailbox", "agent")
+
 app = typer.Typer(
-    help="Look at what runs on the bus: owners, mailboxes, events. Only `dead retry` and `dead drop` change anything.",
+    help=(
+        "Look at what runs on the bus: owners, mailboxes, threads, events. Only `redeliver`, `pause`, `resume`, "
+        "`purge`, `dead retry` and `dead drop` change anything."
+    ),
     rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -35,8 +41,13 @@ def ls(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List owners: address, shard, rows stored, and whether they are in memory now."""
+    """List owners: address, shard, rows stored, and whether they are in memory now. With mailboxes among them also what
+    needs you: which agents are paused, what was given up, what has waited for long."""
     answer = ask(home, "bus.ls", {"kind": kind}, "Listing the owners")
+    # After the list: looking into mailboxes brings them into memory.
+    needs = ask(home, "bus.needs", {}, "Looking into the mailboxes") if kind in _OF_THE_MESH else {}
+    if needs:
+        answer["needs"] = needs
     if as_json:
         print_json(answer)
         return
@@ -46,6 +57,7 @@ def ls(
     print_lines(table(("address", "shard", "rows", "live"), rows))
     if answer.get("truncated") is True:
         print_line("There are more; name a kind to see fewer.", to_stderr=True)
+    print_lines(["", *lines] if (lines := needs_lines(needs)) else [])
 
 
 @app.command("info", epilog=examples("nexus-bus info", "nexus-bus info app/-/directory"))
@@ -131,6 +143,7 @@ def get(
 
 
 bus_upkeep_cli.register(app)
+bus_mesh_cli.register(app)
 
 
 def event_line(event: Record) -> str:

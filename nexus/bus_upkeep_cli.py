@@ -17,9 +17,12 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
+from bus.limits import mesh_needs_every_seconds
 from bus.value import Record, Value, records
 from nexus import exit_codes
 from nexus.asking import HomeOption, JsonOption, ask, examples, refuse_in_home, stream
+from nexus.bus_mesh_cli import print_idle
+from nexus.mesh_needs import needs_lines
 from nexus.output import escape, fail, json_text, print_json, print_line, print_lines, shown, table, time_text
 
 _SPAN: Final = re.compile(r"(\d{1,6})([smhd])\Z")
@@ -33,7 +36,10 @@ dead = typer.Typer(help="Messages that no owner could handle, put aside.", rich_
 def register(app: typer.Typer) -> None:
     """Add the commands to `nexus-bus`."""
     app.command("doctor", epilog=examples("nexus-bus doctor", "nexus-bus doctor --json"))(doctor)
-    app.command("pending", epilog=examples("nexus-bus pending", "nexus-bus pending --count 5 --json"))(pending)
+    app.command(
+        "pending",
+        epilog=examples("nexus-bus pending", "nexus-bus pending --count 5 --json", "nexus-bus pending --idle 30000"),
+    )(pending)
     app.add_typer(dead, name="dead", no_args_is_help=True)
     app.command("trace", epilog=examples("nexus-bus trace 01k5... ", "nexus-bus trace 01k5... --json"))(trace)
     app.command(
@@ -63,11 +69,26 @@ def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 
 def pending(
-    count: Annotated[int, typer.Option("--count", "-n", min=0, max=200, help="How many messages to show.")] = 20,
+    count: Annotated[int, typer.Option("--count", "-n", min=0, max=200, help="How many to show.")] = 20,
+    idle: Annotated[
+        int | None,
+        typer.Option(
+            "--idle",
+            min=0,
+            metavar="MS",
+            help="Instead: tasks that a runtime has leased and not spoken of for so many milliseconds.",
+        ),
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show messages that are not delivered yet, by destination with the oldest one's age, and calls left open."""
+    """Show messages that are not delivered yet, by destination with the oldest one's age, and calls left open.
+
+    With --idle instead the leased tasks that are idle for that long, by mailbox.
+    """
+    if idle is not None:
+        print_idle(home, idle, count, as_json)
+        return
     answer = ask(home, "bus.pending", {"count": count}, "Looking at what waits")
     if as_json:
         print_json(answer)
@@ -208,14 +229,27 @@ def top(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who is busy now: rates by kind of owner, the busiest owners, commits, queues. Until Ctrl-C on a terminal."""
-    sample = ask(home, "bus.top", {}, "Counting for a second")
+    """Show who is busy now: rates by kind of owner, the busiest owners, commits, queues, and what of the mesh needs
+    you. Until Ctrl-C on a terminal."""
+    sample = {**ask(home, "bus.top", {}, "Counting for a second"), "needs": _needs(home)}
     if as_json:
         print_json(sample)
     elif not sys.stdout.isatty():
         print_lines(top_lines(sample))
     else:
-        _refresh(lambda: ask(home, "bus.top", {"fresh": False}, "Asking"), sample, interval)
+        looked_at, needs = time.monotonic(), sample["needs"]
+
+        def next_sample() -> Record:
+            nonlocal looked_at, needs
+            if time.monotonic() - looked_at >= mesh_needs_every_seconds:
+                looked_at, needs = time.monotonic(), _needs(home)
+            return {**ask(home, "bus.top", {"fresh": False}, "Asking"), "needs": needs}
+
+        _refresh(next_sample, sample, interval)
+
+
+def _needs(home: Path | None) -> Record:
+    return ask(home, "bus.needs", {}, "Looking into the mailboxes")
 
 
 def _refresh(next_sample: Callable[[], Record], sample: Record, interval: float) -> None:
@@ -239,7 +273,9 @@ def top_lines(sample: Record) -> list[str]:
     for name, columns in (("shards", shard_columns), ("kinds", kind_columns), ("busiest", owner_columns)):
         rows = [tuple(one.get(column) for column in columns) for one in records(sample, name)]
         lines += ["", *(table([_heading(column) for column in columns], rows) if rows else [f"no {name} now"])]
-    return lines
+    needs = sample.get("needs")
+    needed = needs_lines(needs) if isinstance(needs, dict) else []
+    return [*lines, "", *needed] if needed else lines
 
 
 def _heading(column: str) -> str:

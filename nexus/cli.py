@@ -2,37 +2,126 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 import typer
 
-from nexus import (
-    __version__,
-    agent_cli,
-    approvals_cli,
-    connect_cli,
-    keep_cli,
-    lifecycle_cli,
-    mcp_cli,
-    person_cli,
-    plan_cli,
-    service_cli,
-    settings_cli,
-)
+from nexus import __version__
 from nexus.exit_codes import exit_code_table
 
+# Each topic is imported when it is wanted: what all of them import takes half a second, which every command would pay.
 
-def build_app() -> typer.Typer:
-    """The whole command."""
-    app = new_app()
+
+def _lifecycle(app: typer.Typer) -> None:
+    from nexus import lifecycle_cli
+
     lifecycle_cli.register(app)
+
+
+def _person(app: typer.Typer) -> None:
+    from nexus import person_cli
+
     person_cli.register(app)
+
+
+def _agents(app: typer.Typer) -> None:
+    from nexus import agent_cli
+
     agent_cli.register(app)
+
+
+def _channels(app: typer.Typer) -> None:
+    from nexus import channel_cli
+
+    channel_cli.register(app)
+
+
+def _teams(app: typer.Typer) -> None:
+    from nexus import team_cli
+
+    team_cli.register(app)
+
+
+def _providers(app: typer.Typer) -> None:
+    from nexus import provider_cli
+
+    provider_cli.register(app)
+
+
+def _approvals(app: typer.Typer) -> None:
+    from nexus import approvals_cli
+
     approvals_cli.register(app)
+
+
+def _plans(app: typer.Typer) -> None:
+    from nexus import plan_cli
+
     plan_cli.register(app)
+
+
+def _threads(app: typer.Typer) -> None:
+    from nexus import thread_cli
+
+    thread_cli.register(app)
+
+
+def _settings(app: typer.Typer) -> None:
+    from nexus import settings_cli
+
     settings_cli.register(app)
+
+
+def _keeping(app: typer.Typer) -> None:
+    from nexus import keep_cli
+
     keep_cli.register(app)
+
+
+def _connecting(app: typer.Typer) -> None:
+    from nexus import connect_cli
+
     connect_cli.register(app)
+
+
+def _service(app: typer.Typer) -> None:
+    from nexus import service_cli
+
     service_cli.register(app)
+
+
+def _mcp(app: typer.Typer) -> None:
+    from nexus import mcp_cli
+
     mcp_cli.register(app)
+
+
+TOPICS: Final[Mapping[Callable[[typer.Typer], None], tuple[str, ...]]] = {
+    _lifecycle: ("up", "down", "status", "doctor"),
+    _person: ("demo", "workspace", "canvas"),
+    _agents: ("agent", "guest"),
+    _channels: ("channel",),
+    _teams: ("team",),
+    _providers: ("provider",),
+    _approvals: ("approvals",),
+    _plans: ("plan",),
+    _threads: ("thread",),
+    _settings: ("settings",),
+    _keeping: ("backup", "restore", "reshard"),
+    _connecting: ("connect", "disconnect"),
+    _service: ("service",),
+    _mcp: ("mcp",),
+}
+"""What each topic adds. Help lists plain commands first, then those with commands of their own."""
+
+
+def build_app(command: str | None = None) -> typer.Typer:
+    """The whole command; when `command` is one that there is, only its topic."""
+    app = new_app()
+    wanted = [register for register, commands in TOPICS.items() if command in commands]
+    for register in wanted or TOPICS:
+        register(app)
     return app
 
 

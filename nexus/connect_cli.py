@@ -17,10 +17,10 @@ from bus.value import Record, Value
 from nexus import exit_codes, installation
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ended, examples, home_folder, typed_path
 from nexus.config import Home, HomeMissing, HomeRefused, open_home
-from nexus.connect.clients import CLIENTS, TOKEN_VARIABLE, Client, Places, file_of
-from nexus.connect.config_file import ConfigRefused
+from nexus.connect.clients import CLIENTS, TOKEN_VARIABLE, Client, Places
 from nexus.connect.connecting import REFUSALS, Connecting, Done, Plan, Wish
-from nexus.credential_cli import FamiliesOption, families_asked
+from nexus.connect.listing import Connection, State, listed
+from nexus.credential_cli import EVERY_FAMILY, FamiliesOption, families_asked
 from nexus.output import escape, fail, print_json, print_line, print_lines, print_list
 from nexus.person_client import NOT_RUNNING_TEXT, NotRunning, PersonClient, Refused
 
@@ -74,18 +74,18 @@ def connect(
     with _refusals():
         opened = open_home(home_folder(home))
         if list_clients:
-            _list(_connecting(opened, over_http=False), folder, as_json)
+            _list(opened, folder, as_json)
             return
         if client is None or agent is None:
             raise fail(f"Name a client and --agent. The clients: {_NAMES}.", exit_codes.USAGE)
         narrowed = None if families is None else families_asked(families)
         wish = Wish(_client(client), agent, workspace, narrowed, over_http, folder)
         connecting = _connecting(opened, over_http=over_http)
-        plan = connecting.plan(wish)
         if only_print:
-            _print_plan(plan, as_json)
+            _print_plan(connecting.plan(wish), as_json)
         else:
-            _print_connected(plan, connecting.connect(plan), as_json)
+            plan, done = connecting.connect(wish)
+            _print_connected(plan, done, as_json)
 
 
 def disconnect(
@@ -112,33 +112,52 @@ def disconnect(
     _print_file(done)
 
 
-def _list(connecting: Connecting, project: Path | None, as_json: bool) -> None:
-    listed: list[Value] = []
+def _list(home: Home, project: Path | None, as_json: bool) -> None:
+    person = PersonClient(home.run)
+    clients: list[Value] = []
+    rows: list[list[Value]] = []
     for client in CLIENTS.values():
-        if client.name == "generic":
-            continue
-        path, problem = file_of(client, _places(), project), None
-        agent: str | None = None
-        try:
-            path, agent = connecting.connected_as(client, project)
-        except ConfigRefused as refused:
-            problem = str(refused)
-        listed.append(
+        found = listed(home, person, _places(), client, project)
+        is_found = None if client.name == "generic" else _is_found(client)
+        file = None if found.file is None else str(found.file)
+        clients.append(
             {
                 "client": client.name,
                 "title": client.title,
-                "found": _is_found(client),
-                "connectedAs": agent,
-                "file": None if path is None else str(path),
-                "problem": problem,
+                "found": is_found,
+                "file": file,
+                "problem": found.problem,
+                "connections": [_connection_record(one) for one in found.connections],
             }
         )
-    rows = [
-        (one["client"], one["found"], one["problem"] or one["connectedAs"], one["file"])
-        for one in listed
-        if isinstance(one, dict)
-    ]
-    print_list({"clients": listed}, as_json, ("client", "found", "connected as", "configuration"), rows, "No client.")
+        if not found.connections:
+            rows.append([client.name, is_found, None, found.problem, None, file])
+        for one in found.connections:
+            rows.append([client.name, is_found, _who(one), found.problem or one.state.value, _families(one), file])
+    columns = ("client", "found", "connected as", "state", "families", "configuration")
+    print_list({"clients": clients}, as_json, columns, rows, "No client.")
+
+
+def _connection_record(connection: Connection) -> Record:
+    return {
+        "agentId": connection.agent_id,
+        "name": connection.agent_name,
+        "credential": connection.credential,
+        "state": connection.state.value,
+        "families": connection.families,
+    }
+
+
+def _who(connection: Connection) -> str:
+    return connection.agent_name or connection.agent_id or "an agent whose token is gone"
+
+
+def _families(connection: Connection) -> Value:
+    """As `nexus agent credential list` says it; nothing of a credential that does not count."""
+    is_served = connection.state in (State.CONNECTED, State.ENTRY_MISSING, State.TOKEN_MISSING)
+    if not is_served or connection.agent_id is None:
+        return None
+    return EVERY_FAMILY if connection.families is None else connection.families
 
 
 def _is_found(client: Client) -> bool:
@@ -198,7 +217,8 @@ def _print_connected(plan: Plan, done: Done, as_json: bool) -> None:
 
 def _print_file(done: Done) -> None:
     if done.file is not None and done.entry_changed:
-        print_line(f"  configuration: {escape(str(done.file))}")
+        gone = ", which held nothing else and is gone" if done.file_removed else ""
+        print_line(f"  configuration: {escape(str(done.file))}{gone}")
     if done.backup is not None:
         print_line(f"  as it was: {escape(str(done.backup))}")
 
@@ -211,6 +231,7 @@ def _record(wish: Wish, done: Done) -> Record:
         "credential": wish.credential,
         "changed": done.credential_changed or done.entry_changed,
         "file": None if done.file is None else str(done.file),
+        "fileRemoved": done.file_removed,
         "backup": None if done.backup is None else str(done.backup),
         "tokenFile": None if done.token_file is None else str(done.token_file),
     }

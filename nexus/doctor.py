@@ -21,8 +21,12 @@ from nexus import control
 from nexus.config import Home, HomeMissing, HomeRefused, open_home, socket_path_is_short
 from nexus.home_content import STORE_FILE, shards_problem
 from nexus.home_lock import is_held
+from nexus.mesh_needs import needs_lines
+from nexus.person_client import NotRunning, PersonClient, Refused
+from nexus.provider_file import FILE_NAME, known_providers
 from nexus.sockets import PortTaken, listen_on_port
 from nexus.store_check import store_problem
+from tools.provider_table import PROVIDERS
 
 PROMISE: Final = (
     "Protects against: an agent confined to MCP (even a misled one), other users of this machine, web pages in your "
@@ -74,8 +78,10 @@ def examine(path: Path) -> list[Check]:
         *checks,
         check_modes(home),
         *check_processes(home),
+        *check_mesh(home),
         *check_stores(home),
         *check_reserve(home),
+        check_providers(home),
         check_sockets(home),
         check_file_system(home.path),
         check_disk(home.path),
@@ -151,6 +157,15 @@ def check_reserve(home: Home) -> Iterator[Check]:
         yield Check("reserve", Outcome.GOOD, f"{size} a shard are kept for you on a full disk")
 
 
+def check_providers(home: Home) -> Check:
+    """Whether the person's own declarations of agent programs can be used."""
+    known = known_providers(home.path)
+    if known.complaint is not None:
+        return Check("providers", Outcome.PROBLEM, known.complaint)
+    declared = len(known.providers) - len(PROVIDERS)
+    return Check("providers", Outcome.GOOD, f"{len(PROVIDERS)} known, and {declared} of {FILE_NAME}")
+
+
 def check_processes(home: Home) -> Iterator[Check]:
     """What runs on the home now: locks, processes and the port."""
     try:
@@ -177,6 +192,22 @@ def _check_running(status: dict[str, object]) -> Iterator[Check]:
     outcome = Outcome.GOOD if status["isReady"] else Outcome.WARNING
     yield Check("processes", outcome, names + ("" if status["isReady"] else " (some are being restarted)"))
     yield Check("port", Outcome.GOOD, f"served at {status['url']}")
+
+
+def check_mesh(home: Home) -> Iterator[Check]:
+    """What of the tasks that agents send each other needs the person; only of a NEXUS that runs and answers."""
+    try:
+        needs = PersonClient(home.run).ask("bus.needs", {})
+    except NotRunning:
+        return
+    except Refused as refused:
+        yield Check("mesh", Outcome.WARNING, f"the mailboxes could not be looked at: {refused}")
+        return
+    lines = needs_lines(needs)
+    for line in lines:
+        yield Check("mesh", Outcome.WARNING, line)
+    if not lines:
+        yield Check("mesh", Outcome.GOOD, "no agent is paused, no task was given up or has waited for long")
 
 
 def check_port(port: int) -> Check:

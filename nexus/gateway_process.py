@@ -13,10 +13,13 @@ from functools import partial
 import uvicorn
 import uvloop
 
-from bus.client import BusClient
-from bus.clock import SystemClock
+from bus.address import DIRECTORY
+from bus.client import BusClient, Caller, DeadlinePassed
+from bus.clock import Clock, SystemClock
 from bus.envelope import LinkClass
+from bus.limits import call_deadline_ms_default
 from bus.link import Identity
+from bus.value import records
 from bus.wire_zmq import RUNTIME_BOUNDS, ZmqWire
 from nexus.children import Ended, GatewaySockets, Ready
 from nexus.config import Home
@@ -24,6 +27,9 @@ from nexus.event_loop import derived_key, leave_startup_objects_alone, nonce, to
 from nexus.gateway.asgi import Gateway
 from nexus.gateway.http_border import Bounds, connections_possible, server_config
 from nexus.gateway.person_port import PersonPort
+from nexus.gateway.provider_answers import Listening, ProviderSources
+from nexus.gateway.provider_detection import ThisMachine
+from nexus.gateway.provider_programs import this_person
 from nexus.gateway.runtime_port import RuntimePort
 from nexus.lineage import lineage_of
 from nexus.logs import configure_logs
@@ -56,10 +62,20 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     # A restored home is another history: cursors into the former one are not taken for places in this one.
     seal_key = derived_key(home.key(), f"cursors of incarnation {home.settings.incarnation}")
     notices = DesktopNotices(notifier_command(os.environ), partial(are_wanted, person, clock))
-    gateway = Gateway(agents, clock, tools, sockets.port, seal_key=seal_key, card_appeared=notices.card_appeared)
+    machine = ThisMachine(home.path, this_person(), os.environ.get("PATH", ""), partial(_roots, person, clock))
+    providers = ProviderSources(machine, listening=Listening(sockets.port, home.settings.port))
+    gateway = Gateway(
+        agents,
+        clock,
+        tools,
+        sockets.port,
+        seal_key=seal_key,
+        card_appeared=notices.card_appeared,
+        providers=providers,
+    )
     # The supervisor starts whatever runs for agents; the person's own programs are never its children.
     lineage = partial(lineage_of, roots=frozenset({os.getppid()}))
-    port = PersonPort(person, clock, home.settings.shards, gateway=incarnation, lineage=lineage)
+    port = PersonPort(person, clock, home.settings.shards, gateway=incarnation, lineage=lineage, providers=providers)
     person_server = await port.serve(sockets.person)
     runtimes_wire = ZmqWire(loop, RUNTIME_BOUNDS)
     runtimes = RuntimePort(agents, clock, gateway.uses, runtimes_wire, home.runtimes_socket)
@@ -76,11 +92,22 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     runtimes.close()
     runtimes_wire.close()
     await notices.close()
+    machine.close()
     agents.close()
     person.close()
     wire.close()
     if stop not in done:
         raise SystemExit("the HTTP server ended by itself")
+
+
+async def _roots(person: Caller, clock: Clock) -> list[str]:
+    """The folders of workspaces, which agents may write in. Raises DeadlinePassed."""
+    reply = await person.call(
+        DIRECTORY, "directory_list", {}, call_id=clock.new_id(), within_ms=call_deadline_ms_default
+    )
+    if reply.ok is None:
+        raise DeadlinePassed(was_sent=True)
+    return [str(one["root"]) for one in records(reply.ok, "workspaces") if isinstance(one.get("root"), str)]
 
 
 class _HttpServer(uvicorn.Server):

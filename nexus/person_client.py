@@ -152,12 +152,23 @@ def _lines(connection: socket.socket) -> Iterator[tuple[bool, Record]]:
 
 
 def _payload(line: bytes) -> tuple[bool, Record]:
-    answer = json.loads(line)
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        raise _no_answer() from None
+    if not isinstance(answer, dict):
+        raise _no_answer()
     error = answer.get("error")
     if isinstance(error, dict):
         raise Refused(error)
     payload = answer.get("ok", answer.get("event"))
     return "event" in answer, payload if isinstance(payload, dict) else {}
+
+
+def _no_answer() -> Refused:
+    return Refused.because(
+        Code.UNAVAILABLE, "Whatever listens on the person's socket of this home does not answer as NEXUS does."
+    )
 
 
 def _ended_early() -> Refused:

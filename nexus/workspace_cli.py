@@ -124,9 +124,12 @@ def _named(contents: Record) -> str:
 
 
 def _contents(contents: Record) -> Iterator[str]:
-    canvases, agents = records(contents, "canvases"), records(contents, "agents")
+    canvases, channels, agents = (records(contents, name) for name in ("canvases", "channels", "agents"))
     yield f"  {len(canvases)} canvases with their history" + (":" if canvases else "")
     yield from _listed([shown(one.get("title")) for one in canvases])
+    if channels:
+        yield f"  {len(channels)} channels, with who is a member and what waits for you:"
+        yield from _listed([shown(one.get("name")) for one in channels])
     yield f"  {len(agents)} agents pinned there stay, in no workspace" + (":" if agents else "")
     yield from _listed([shown(one.get("name")) for one in agents])
 

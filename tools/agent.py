@@ -12,6 +12,7 @@ from bus.limits import (
     persona_characters_max,
     reply_artifacts_max,
 )
+from tools.agent_channels import AGENT_CREATE, AGENT_INVITE_TO_CHANNEL
 from tools.base import (
     Capability,
     Family,
@@ -235,7 +236,7 @@ AGENT_GET: Final = Tool(
     kind=Kind.READ,
     scope=Scope.WORKSPACE,
     capability=Capability.MESH,
-    route=Route.NAMED_AGENT,
+    route=Route.COMPOSED,
     summary=(
         "Read the identity of an agent in your workspace: name, persona, kind and color; for yourself also your "
         "channels. Use agent_list_peers to find ids and to learn whom you can send a task to."
@@ -357,8 +358,10 @@ AGENT_UPDATE_SELF: Final = Tool(
 )
 
 TOOLS: Final[tuple[Tool, ...]] = (
+    AGENT_CREATE,
     AGENT_GET,
     AGENT_INBOX,
+    AGENT_INVITE_TO_CHANNEL,
     AGENT_LIST_PEERS,
     AGENT_REJECT,
     AGENT_REPLY,

@@ -110,6 +110,8 @@ class Route(StrEnum):
     OWN_MAILBOX = "own_mailbox"
     DIRECTORY = "directory"
     SETTINGS = "settings"
+    TEAMS = "teams"
+    PROVIDERS = "providers"
     COMPOSED = "composed"  # several owners, read as the caller by nexus/gateway/compose.py
 
 

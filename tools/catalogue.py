@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tools import agent, canvas, plan, settings, tool, workspace
+from tools import agent, agent_provider, canvas, plan, provider, settings, team, tool, workspace
 from tools.base import Family, Tool
 
 _FAMILIES: Final[tuple[tuple[Tool, ...], ...]] = (
     canvas.TOOLS,
     agent.TOOLS,
+    agent_provider.TOOLS,
+    provider.TOOLS,
+    team.TOOLS,
     workspace.TOOLS,
     settings.TOOLS,
     plan.TOOLS,

@@ -18,6 +18,7 @@ from actors.agent import (
     identity,
     lending,
     plan_rules,
+    provider,
     reach,
     settling,
     stored,
@@ -57,6 +58,7 @@ _TABLE: Final = (
     | identity.VERBS
     | lending.VERBS
     | plan_rules.VERBS
+    | provider.VERBS
     | reach.VERBS
     | settling.VERBS
     | stored.VERBS

@@ -63,7 +63,11 @@ class AgentCreated(Model):
     workspaceId: str
     mode: ModeName
     capabilities: list[Literal["mesh"]]
-    tokenHash: TokenHash
+    tokenHash: TokenHash | None
+    """None: it has no credential until the person gives it one (mesh 6)."""
+    persona: str | None = None
+    kind: str = "agent"
+    providerId: str | None = None
 
 
 class NameClaimed(Model):
@@ -100,8 +104,8 @@ def agent_created(state: AgentState, body: AgentCreated, context: Context) -> De
         return DONE
     head = Head(
         name=body.name,
-        persona=None,
-        kind="agent",
+        persona=body.persona,
+        kind=body.kind,
         color=_PALETTE[context.number("color") % len(_PALETTE)],
         workspaceId=body.workspaceId,
         createdAt=context.now_ms,
@@ -110,13 +114,13 @@ def agent_created(state: AgentState, body: AgentCreated, context: Context) -> De
         ran=False,
         version=1,
         removed=False,
+        provider=body.providerId,
     )
-    credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
-    effects = (
-        Put(HEAD_ROW, head.model_dump()),
-        Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()),
-    )
-    return Decision({}, effects)
+    effects = [Put(HEAD_ROW, head.model_dump())]
+    if body.tokenHash is not None:
+        credential = Credential(hash=body.tokenHash, createdAt=context.now_ms)
+        effects.append(Put(credential_row(DEFAULT_CREDENTIAL), credential.model_dump()))
+    return Decision({}, tuple(effects))
 
 
 def agent_removed(state: AgentState, body: AgentRemoved, context: Context) -> Decision:
@@ -140,14 +144,12 @@ def agent_removed(state: AgentState, body: AgentRemoved, context: Context) -> De
 
 
 def agent_get(state: AgentState, body: AgentGetInput, context: Context) -> Decision:
+    """But for the channels, which the workspace's owner knows (nexus/gateway/compose.py)."""
     head = _visible(state, context)
     if head is None:
         return Decision(NOT_FOUND)
     is_self = context.principal.agent_id == context.address.id
-    channels: list[Value] = []
-    return Decision(
-        {**_identity(head, context.address.id), "isSelf": is_self, "channels": channels if is_self else None}
-    )
+    return Decision({**_identity(head, context.address.id), "isSelf": is_self})
 
 
 def agent_facts(state: AgentState, body: Nothing, context: Context) -> Decision:
@@ -166,6 +168,7 @@ def agent_facts(state: AgentState, body: Nothing, context: Context) -> Decision:
             "kind": head.kind,
             "color": head.color,
             "persona": head.persona,
+            "provider": head.provider,
             "createdAt": rfc3339(head.createdAt),
             "mode": head.mode,
             "capabilities": [*head.capabilities],
@@ -312,7 +315,7 @@ def _identity(head: Head, agent_id: str) -> Record:
         "persona": persona,
         "kind": head.kind,
         "color": head.color,
-        "defaultProvider": None,
+        "defaultProvider": head.provider,
     }
 
 

@@ -274,6 +274,10 @@ def _collected_form(plan_id: str, number: int, call: StepCall) -> Record:
         form[f"{call.creates}Id"] = call.target.id
     elif call.tool == "workspace_create":  # the directory decides it, so the target does not tell
         form["id"] = made_id(call.call_id, "workspace")
+    elif call.tool == "agent_create":
+        form["requestId"] = made_id(call.call_id, "request")
+    elif call.tool == "team_create":
+        form["teamId"] = made_id(call.call_id, "team")
     return form
 
 

@@ -72,6 +72,8 @@ class Head(Model):
     """The agents that may not send to it, by the person's word."""
     inherits: bool = False
     """Whether it follows the person's active workspace (common 3.1). The directory tells its workspace either way."""
+    provider: str | None = None
+    """The agent program that it is run with, by id; None until somebody chooses one."""
 
     def mailbox_facts(self) -> Record:
         """What its mailbox decides deliveries by: the body of `facts_changed`."""

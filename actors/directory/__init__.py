@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from actors.decision import RowEffect, Rules, Verb
-from actors.directory import agents, deletion, scopes, workspaces
+from actors.directory import agents, channel_members, creating, deletion, members, scopes, workspaces
 from actors.directory.invariants import problems
 from actors.directory.state import DirectoryState, apply
 
@@ -37,5 +37,13 @@ class DirectoryRules(Rules[DirectoryState]):
         return problems(state)
 
 
-_TABLE: Final = workspaces.VERBS | deletion.VERBS | agents.VERBS | scopes.VERBS
+_TABLE: Final = (
+    workspaces.VERBS
+    | deletion.VERBS
+    | agents.VERBS
+    | members.VERBS
+    | scopes.VERBS
+    | creating.VERBS
+    | channel_members.VERBS
+)
 RULES: Final = DirectoryRules()

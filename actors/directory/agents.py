@@ -8,6 +8,7 @@ from pydantic import Field
 
 from actors.credential import TokenHash
 from actors.decision import Context, Decision, Delete, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
+from actors.directory.channel_members import leaving_channels
 from actors.directory.state import NOWHERE, DirectoryState, ListedAgent, RemovedAgent, agent_row, removed_row
 from actors.parsed import DONE, parsed, sending_owner
 from bus import address
@@ -43,33 +44,32 @@ class ClaimName(Model):
 
 
 def agent_add(state: DirectoryState, body: AgentAdd, context: Context) -> Decision:
-    refusal = _add_refusal(state, body)
+    refusal = entry_refusal(state, body.agentId, body.name, body.workspaceId)
     if refusal is not None:
         return Decision(refusal)
-    row = ListedAgent(name=body.name, workspaceId=body.workspaceId, createdAt=context.now_ms)
-    created: Record = {
-        "name": body.name,
-        "workspaceId": body.workspaceId,
-        "mode": body.mode,
-        "capabilities": [*body.capabilities],
-        "tokenHash": body.tokenHash,
-    }
-    facts: Record = {
-        "workspaceId": body.workspaceId,
-        "name": body.name,
-        "mesh": "mesh" in body.capabilities,
-        "ran": False,
-        "revoked": False,
-        "mode": body.mode,
-    }
+    agent = ListedAgent(name=body.name, workspaceId=body.workspaceId, createdAt=context.now_ms)
+    created: Record = {"mode": body.mode, "capabilities": [*body.capabilities], "tokenHash": body.tokenHash}
+    reply: Record = {"agentId": body.agentId, "name": body.name, "workspaceId": body.workspaceId}
+    return Decision(reply, entering(body.agentId, agent, created))
+
+
+def entering(agent_id: str, agent: ListedAgent, created: Record) -> tuple[Effect, ...]:
+    """What makes an agent that may be there. `created` is what its owner begins with, but for name and workspace."""
+    where: Record = {"name": agent.name, "workspaceId": agent.workspaceId}
+    capabilities = created["capabilities"]
+    is_in_mesh = isinstance(capabilities, list) and "mesh" in capabilities
+    facts: Record = {**where, "mesh": is_in_mesh, "ran": False, "revoked": False}
+    facts["mode"] = created["mode"]
+    told: Record = {"agentId": agent_id, "workspaceId": agent.workspaceId}
+    if agent.createdBy is not None:
+        told["requestedBy"] = agent.createdBy
     # before_reply: the token that the person is now shown works at once, and the mailbox takes tasks.
-    effects = (
-        Put(agent_row(body.agentId), row.model_dump()),
-        Send(address.agent(body.agentId), "agent_created", created, before_reply=True),
-        Send(address.mailbox(body.agentId), "facts_changed", facts, before_reply=True),
-        Event("agent.created", {"agentId": body.agentId, "workspaceId": body.workspaceId}),
+    return (
+        Put(agent_row(agent_id), agent.model_dump()),
+        Send(address.agent(agent_id), "agent_created", {**where, **created}, before_reply=True),
+        Send(address.mailbox(agent_id), "facts_changed", facts, before_reply=True),
+        Event("agent.created", told),
     )
-    return Decision({"agentId": body.agentId, "name": body.name, "workspaceId": body.workspaceId}, effects)
 
 
 def agent_remove(state: DirectoryState, body: AgentRemove, context: Context) -> Decision:
@@ -82,6 +82,8 @@ def agent_remove(state: DirectoryState, body: AgentRemove, context: Context) -> 
         *_forgotten(state),
         Put(removed_row(body.agentId), removed.model_dump()),
         removing(body.agentId),
+        *leaving_channels(state, body.agentId, agent),
+        Send(address.TEAMS, "agent_gone", {"agentId": body.agentId}, before_reply=True),
         Event("agent.removed", {"agentId": body.agentId, "workspaceId": agent.workspaceId}),
     )
     return Decision({"agentId": body.agentId, "name": agent.name}, effects)
@@ -133,15 +135,16 @@ def claim_name(state: DirectoryState, body: ClaimName, context: Context) -> Deci
     return Decision({}, effects)
 
 
-def _add_refusal(state: DirectoryState, body: AgentAdd) -> Refusal | None:
-    if state.living(body.workspaceId) is None:
+def entry_refusal(state: DirectoryState, agent_id: str, name: str, workspace_id: str) -> Refusal | None:
+    """Why no agent of this id and name can be made in the workspace."""
+    if state.living(workspace_id) is None:
         return NOT_FOUND
-    if not address.is_id(body.agentId):
+    if not address.is_id(agent_id):
         return invalid_arguments({"agentId": "is not an id that an owner can have"})
-    if body.agentId in state.agents:
+    if agent_id in state.agents:
         return Refusal(Code.WRONG_STATE, "An agent with this id exists already. Leave the id to the command.")
-    new = ListedAgent(name=body.name, workspaceId=body.workspaceId, createdAt=0)
-    return name_refusal(state, new, body.name, body.agentId) or room_refusal(state, body.workspaceId, body.agentId)
+    new = ListedAgent(name=name, workspaceId=workspace_id, createdAt=0)
+    return name_refusal(state, new, name, agent_id) or room_refusal(state, workspace_id, agent_id)
 
 
 def name_refusal(state: DirectoryState, agent: ListedAgent, name: str, agent_id: str) -> Refusal | None:

@@ -31,6 +31,7 @@ from actors.decision import (
     VerbTable,
 )
 from actors.directory.agents import removing
+from actors.directory.channel_members import gone_died
 from actors.directory.scopes import left_behind, renaming, scoping
 from actors.directory.state import Deleting, DirectoryState, workspace_row
 from actors.directory.workspaces import activating, shown_of
@@ -112,6 +113,8 @@ def deletion_due(state: DirectoryState, body: DeletionDue, context: Context) -> 
 def message_died(state: DirectoryState, message: Message, context: Context) -> Decision:
     """Nobody could decide a message of ours. A deletion is reminded by its timer anyhow; an agent is told again, for
     its owner admits its calls by what it was told."""
+    if message.body.get("verb") == "member_gone":
+        return gone_died(state, message, context)
     body = message.body.get("body")
     agent_id = body.get("agentId") if isinstance(body, dict) else None
     is_agents = message.body.get("verb") in ("scope_changed", "renamed") and agent_id in state.agents

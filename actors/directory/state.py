@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from pydantic import Field
+
 from actors.decision import Put, RowEffect
+from actors.name_index import NameIndex
 from tools.base import Model
-from tools.names import name_keys
 
 ACTIVE_ROW: Final = "active"
 NOWHERE: Final = ""
@@ -34,6 +36,10 @@ class ListedAgent(Model):
     """Milliseconds since the epoch, like every time in a row."""
     inherits: bool = False
     """Whether it follows the person's active workspace (common 3.1)."""
+    createdBy: str | None = None
+    """The agent that asked for it (mesh 6); None: the person added it."""
+    notedIn: list[str] = Field(default_factory=list)
+    """The workspaces that keep it as a member of a channel, or what it asked for, and hear when it is removed."""
 
 
 class RemovedAgent(Model):
@@ -60,29 +66,6 @@ class ListedWorkspace(Model):
     root: str | None
     createdAt: int
     deleting: Deleting | None = None
-
-
-@dataclass(slots=True)
-class NameIndex:
-    """Who holds a name or one that looks like it, within one scope. Copes with twins: older homes may have some."""
-
-    holders: dict[str, set[str]] = field(default_factory=dict)
-    """By key of a name (tools/names.py), the ids."""
-
-    def add(self, holder: str, name: str) -> None:
-        for key in name_keys(name):
-            self.holders.setdefault(key, set()).add(holder)
-
-    def drop(self, holder: str, name: str) -> None:
-        for key in name_keys(name):
-            self.holders[key].discard(holder)
-            if not self.holders[key]:
-                del self.holders[key]
-
-    def holder_of(self, name: str, but: str = "") -> str | None:
-        """The first of those, in the order of their ids, that another one of this name could be taken for."""
-        found = {holder for key in name_keys(name) for holder in self.holders.get(key, ())}
-        return min(found - {but}, default=None)
 
 
 @dataclass(slots=True)

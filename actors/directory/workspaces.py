@@ -143,6 +143,7 @@ def directory_list(state: DirectoryState, body: Nothing, context: Context) -> De
             "workspaceId": agent.workspaceId or None,
             "inherits": agent.inherits,
             "createdAt": rfc3339(agent.createdAt),
+            "createdBy": agent.createdBy,
         }
         for agent_id, agent in sorted(state.agents.items())
     ]

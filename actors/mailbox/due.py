@@ -64,6 +64,7 @@ def lose_lease(changes: Changes, thread_id: str, cause: LossCause, *, uses_attem
     changes.leases[thread_id] = None
     attempts = lease.attempt if uses_attempt else changes.open_thread(thread_id).attempts
     if attempts >= lease_attempts_max:
+        changes.received[thread_id] = changes.open_thread(thread_id).model_copy(update={"attempts": attempts})
         return end(changes, thread_id, EXHAUSTED)
     row = changes.step(thread_id, "lease_lost", attempts=attempts)
     name = "thread.lease_lost" if uses_attempt else "thread.released"

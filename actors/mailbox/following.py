@@ -28,6 +28,7 @@ from actors.decision import (
 from actors.mailbox.rows import TIMER_ROW, Facts, Lease, Received, RequestNotice, Sent
 from actors.mailbox.state import MailboxState, waits
 from bus import address
+from bus.limits import lease_ms
 from bus.topics import deliveries_topic
 
 DUE: Final = "mail_due"
@@ -114,8 +115,9 @@ def _working_for(state: MailboxState, written: _Written, context: Context) -> It
 def _timer(state: MailboxState, written: _Written, context: Context) -> Iterator[Effect]:
     """The timer is set only when something is due before it: one that comes early finds nothing and is set anew."""
     is_over = context.principal.kind is PrincipalKind.TIMER
-    # One whose time has come and that did not come may have been put aside after too many failures.
-    standing = None if is_over or (state.timer_ms or 0) <= context.now_ms else state.timer_ms
+    # One that is long past was put aside after too many failures. One that is just due is on its way: were it set anew
+    # by each decision meanwhile, a busy mailbox would never come to it.
+    standing = None if is_over or (state.timer_ms or 0) <= context.now_ms - lease_ms else state.timer_ms
     touched = written.received.keys() | written.leases.keys()
     if not is_over and not touched and written.facts is None:
         return

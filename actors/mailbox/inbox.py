@@ -21,6 +21,7 @@ from actors.mailbox.paging import BadCursor, Page, Places, page_of
 from actors.mailbox.request_notices import listed_requests, seen_requests
 from actors.mailbox.rows import Received, Turn, sent_row
 from actors.mailbox.state import MailboxState
+from actors.mailbox.thread import WAITS
 from actors.parsed import parsed
 from bus.limits import (
     context_ref_shown_bytes_max,
@@ -91,7 +92,8 @@ def mailbox_peek(state: MailboxState, body: MailboxPeek, context: Context) -> De
         return Decision(NOT_FOUND)
     found = _deliveries(state, Places(), context.now_ms, is_read=False)
     deliveries = page_of(found, body.limit, inbox_deliveries_bytes_max, _resolved_bytes)
-    oldest = state.arrivals.first()
+    # What is worked on does not wait, however old it is.
+    firsts = [first for waits in WAITS if (first := state.by_state[waits].first()) is not None]
     reply: Record = {
         "name": state.facts.name,
         "deliveries": deliveries.items,
@@ -100,7 +102,7 @@ def mailbox_peek(state: MailboxState, body: MailboxPeek, context: Context) -> De
         "leased": len(state.leases),
         "leasable": len(state.leasable),
         "deadLetters": len(state.dead_letters),
-        "oldestQueuedAt": None if oldest is None else rfc3339(state.received[oldest[1]].queuedAt),
+        "oldestQueuedAt": rfc3339(min(firsts)[0]) if firsts else None,
         "isPaused": state.facts.paused,
         "truncated": deliveries.more,
     }

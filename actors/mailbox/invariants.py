@@ -54,13 +54,6 @@ def _of_leases(state: MailboxState) -> Iterator[str]:
             yield f"thread {thread_id} is leased under an attempt that cannot be"
     if state.timer_ms is None and (state.leases or state.deadlines):
         yield "something is due, but no timer was set for it"
-    earliest = min((order.at(0)[0] for order in (state.lease_ends, state.deadlines) if order), default=None)
-    if earliest is not None and state.timer_ms is not None and state.timer_ms > max(earliest, 1 + _last_change(state)):
-        yield "the timer comes after what is due first"
-
-
-def _last_change(state: MailboxState) -> int:
-    return max((row.changedAt for row in state.received.values()), default=0)
 
 
 def _of_sent(state: MailboxState) -> Iterator[str]:

@@ -65,7 +65,7 @@ class OfDelivery(Model):
 
 
 class MailProgress(OfDelivery):
-    text: str
+    text: str = Field(max_length=note_characters_max)
 
 
 class MailFinish(OfDelivery):
@@ -133,7 +133,7 @@ def mail_progress(state: MailboxState, body: MailProgress, context: Context) -> 
     if isinstance(held, Refusal):
         return Decision(held)
     until = _renew(changes, held)
-    changes.event("thread.progress", held, text=plain_name(redacted(body.text), reason_characters_max))
+    changes.event("thread.progress", held, text=_one_line(body.text))
     return changes.decision({"threadId": held, "leaseUntil": rfc3339(until)})
 
 
@@ -272,6 +272,11 @@ def _renew(changes: Changes, thread_id: str) -> int:
     renewed = {"renewedAt": changes.now_ms, "until": until, "isGrace": False}
     changes.leases[thread_id] = changes.lease_of(thread_id).model_copy(update=renewed)
     return until
+
+
+def _one_line(text: str) -> str:
+    """Made one line before credentials are replaced: none is hidden by what is left out of a line."""
+    return plain_name(redacted(plain_name(text, note_characters_max)), reason_characters_max)
 
 
 def _not_held(row: Received) -> Refusal:

@@ -231,14 +231,15 @@ def _requeued(state: MailboxState, thread_id: str, row: Received, context: Conte
         parentThreadId=parent if isinstance(parent, str) else None,
         bytes=encoded_bytes(task),
     )
-    told: Record = {"from": row.senderId, "to": context.address.id}
+    about: Record = {"threadId": new_id, "from": row.senderId, "to": context.address.id}
     effects = (
         Put(received_row(thread_id), former.model_dump()),
         Delete(task_row(thread_id)),
         Put(received_row(new_id), new.model_dump()),
         Put(task_row(new_id), task),
         Send(address.mailbox(row.senderId), "thread_requeued", mirror.model_dump(), before_reply=True),
-        Event("thread.requeued", {"threadId": new_id, "requeuedFrom": thread_id, **told}),
+        Event("thread.requeued", {**about, "requeuedFrom": thread_id}),
+        Event("thread.queued", {**about, "workspaceId": row.workspaceId, "priority": f"p{row.rank}"}),
     )
     return Decision({"threadId": new_id, "requeuedFrom": thread_id, "state": "queued"}, effects)
 

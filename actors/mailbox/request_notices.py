@@ -17,7 +17,8 @@ from bus.value import Record
 from tools.fence import fenced
 from tools.times import rfc3339
 
-_PERSON: Final = "the person"
+_NOTED_BY: Final = {"joined": "the person", "declined": "the person", "created": "NEXUS", "refused": "NEXUS"}
+"""Who wrote the note: what the person decides, the person; what the rules decide, NEXUS."""
 
 
 def request_ended(state: MailboxState, body: RequestEnd, context: Context) -> Decision:
@@ -56,7 +57,7 @@ def listed_requests(state: MailboxState, now_ms: int) -> Iterator[tuple[str, Rec
                 "agentId": row.agentId,
                 "channel": channel,
                 "code": row.code,
-                "note": None if row.note is None else fenced(_PERSON, row.note, reason_characters_max),
+                "note": None if row.note is None else fenced(_NOTED_BY[row.outcome], row.note, reason_characters_max),
                 "endedAt": rfc3339(row.endedAt),
                 "isNew": row.unseen,
             },

@@ -90,6 +90,8 @@ class ChainLink(Model):
 
 
 class Received(Model):
+    """A thread that was sent to this agent."""
+
     senderId: str
     senderName: str
     workspaceId: str

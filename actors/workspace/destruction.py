@@ -3,8 +3,9 @@
     destroy -> `deleting` committed, the first canvases are told `destroy` -> each `destroyed` makes room for the next
       -> none is left: only the row `gone` stays, and the directory is told `workspace_destroyed`
 
-Canvases are told in the order of their ids, a bounded number at once. One that is indexed later is told at once, also
-when everything else is gone already, so nothing outlives its workspace. What does not answer is told again.
+Channels go in the first commit, and with them what waits for the person. Canvases are told in the order of their ids, a
+bounded number at once. One that is indexed later is told at once, also when everything else is gone already, so nothing
+outlives its workspace. What does not answer is told again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from actors.decision import (
     VerbTable,
 )
 from actors.parsed import DONE, Nothing, parsed, sending_owner
+from actors.workspace import channel_ends
 from actors.workspace.state import DELETING_ROW, GONE_ROW, HEAD_ROW, Deleting, WorkspaceState, canvas_row
 from bus import address
 from bus.limits import destroyed_at_once_max, saga_retry_ms, saga_retry_ms_max
@@ -51,11 +53,12 @@ def destroy(state: WorkspaceState, body: Nothing, context: Context) -> Decision:
     if state.deleting is not None:
         return DONE
     first = state.canvas_ids[:destroyed_at_once_max]
+    cleared = channel_ends.cleared(state.book)
     if not first:
-        return Decision({}, (*_gone(state), _acknowledgement(context)))
+        return Decision({}, (*cleared, *_gone(state), _acknowledgement(context)))
     begun = Deleting(told=first[-1], attempts=1)
     telling = [_telling(canvas_id, context) for canvas_id in first]
-    return Decision({}, (Put(DELETING_ROW, begun.model_dump()), *telling, _later(1, context)))
+    return Decision({}, (*cleared, Put(DELETING_ROW, begun.model_dump()), *telling, _later(1, context)))
 
 
 def destroyed(state: WorkspaceState, body: Destroyed, context: Context) -> Decision:
@@ -114,12 +117,12 @@ def destruction_due(state: WorkspaceState, body: Nothing, context: Context) -> D
     )
 
 
-def message_died(state: WorkspaceState, message: Message, context: Context) -> Decision:
-    """Nobody could decide a message of ours. While the workspace is being destroyed its timer looks after that, and the
+def destroy_died(state: WorkspaceState, message: Message, context: Context) -> Decision:
+    """Nobody could decide it. While the workspace is being destroyed its timer looks after that, and the
     directory asks until it hears of the end; a late canvas has only this."""
     body = message.body.get("body")
     canvas_id = body.get("canvasId") if isinstance(body, dict) else None
-    if message.body.get("verb") != "destroy" or not isinstance(canvas_id, str) or not state.is_gone:
+    if not isinstance(canvas_id, str) or not state.is_gone:
         return DONE
     due_ms = context.now_ms + saga_retry_ms_max
     return Decision({}, (SetTimer(f"destroy/{canvas_id}", due_ms, "destroy_again", {"canvasId": canvas_id}),))
@@ -158,7 +161,6 @@ VERBS: Final[VerbTable[WorkspaceState]] = VerbTable(
         "destroy": Verb(parsed(Nothing, destroy), _OWNER),
         "destroyed": Verb(parsed(Destroyed, destroyed), _OWNER),
         _DUE: Verb(parsed(Nothing, destruction_due), _TIMER),
-        "message_died": Verb(message_died, _OWNER),
         "destroy_again": Verb(parsed(DestroyAgain, destroy_again), _TIMER),
     }
 )

@@ -1,4 +1,5 @@
-"""What a workspace's owner is told and what it shows, and its table of verbs. How it ends is in destruction.py."""
+"""What a workspace's owner is told and what it shows, and its table of verbs. How it ends is in destruction.py, what
+channels are and who asks for what in channels.py, channel_requests.py and creations.py."""
 
 from __future__ import annotations
 
@@ -10,9 +11,11 @@ from pydantic import Field
 
 from actors.decision import (
     Context,
+    Decide,
     Decision,
     Delete,
     Effect,
+    Message,
     Principal,
     PrincipalKind,
     Put,
@@ -22,7 +25,7 @@ from actors.decision import (
     VerbTable,
 )
 from actors.parsed import DONE, parsed, sending_owner
-from actors.workspace import destruction
+from actors.workspace import channel_requests, channels, creations, destruction
 from actors.workspace.state import HEAD_ROW, Head, IndexedCanvas, WorkspaceState, apply, canvas_row, problems
 from bus.limits import page_items_max
 from bus.value import Value
@@ -148,6 +151,12 @@ def workspace_get(state: WorkspaceState, body: WorkspaceGetInput, context: Conte
     return Decision({"workspace": detail})
 
 
+def message_died(state: WorkspaceState, message: Message, context: Context) -> Decision:
+    """Nobody could decide a message of ours: what waits for its answer must not wait for ever."""
+    died = _DIED.get(str(message.body.get("verb")))
+    return DONE if died is None else died(state, message, context)
+
+
 def _must_be_of_itself(context: Context, canvas_id: str) -> None:
     sender = sending_owner(context, "canvas")
     if (sender.workspace, sender.id) != (context.address.id, canvas_id):
@@ -164,7 +173,7 @@ def _role(canvas: IndexedCanvas, principal: Principal) -> str | None:
 
 
 class WorkspaceRules(Rules[WorkspaceState]):
-    """One workspace: its looks, its roots, and the index of its canvases."""
+    """One workspace: its looks, its roots, its channels, and the index of its canvases."""
 
     @property
     def kind(self) -> str:
@@ -184,10 +193,17 @@ class WorkspaceRules(Rules[WorkspaceState]):
         return problems(state)
 
 
+_DIED: Final[Mapping[str, Decide[WorkspaceState]]] = {
+    "destroy": destruction.destroy_died,
+    "member_noted": channels.note_died,
+    "invitee_named": channel_requests.invitee_died,
+    "agent_asked_for": creations.creation_died,
+}
 _OWNER: Final = frozenset({PrincipalKind.OWNER})
 _READERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})
-_TABLE: Final = destruction.VERBS | VerbTable(
+_OWN: Final[VerbTable[WorkspaceState]] = VerbTable(
     {
+        "message_died": Verb(message_died, _OWNER),
         "workspace_created": Verb(parsed(WorkspaceCreated, workspace_created), _OWNER),
         "workspace_changed": Verb(parsed(WorkspaceChanged, workspace_changed), _OWNER),
         "canvas_indexed": Verb(parsed(CanvasIndexed, canvas_indexed), _OWNER),
@@ -196,4 +212,5 @@ _TABLE: Final = destruction.VERBS | VerbTable(
         "workspace_get": Verb(parsed(WorkspaceGetInput, workspace_get), _READERS),
     }
 )
+_TABLE: Final = destruction.VERBS | channels.VERBS | channel_requests.VERBS | creations.VERBS | _OWN
 RULES: Final = WorkspaceRules()

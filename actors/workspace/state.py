@@ -4,6 +4,7 @@
 | --- | --- |
 | `head` | name, color, grid, room mode, roots; there from its making until all of it is destroyed |
 | `canvas/<id>` | title and roles of a canvas that is there |
+| `channel/`, `request/`, `creations/` | see channel_book.py |
 | `deleting` | it is being destroyed: how far its canvases have been told, and how often |
 | `gone` | all that is left of one that was destroyed: a canvas that comes late must go too |
 """
@@ -15,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from actors.decision import Put, RowEffect
+from actors.workspace import channel_book
+from actors.workspace.channel_book import ChannelBook
 from tools.base import Model
 
 HEAD_ROW: Final = "head"
@@ -56,6 +59,7 @@ class WorkspaceState:
     canvases: dict[str, IndexedCanvas] = field(default_factory=dict)
     canvas_ids: list[str] = field(default_factory=list)
     """The keys of `canvases`, sorted."""
+    book: ChannelBook = field(default_factory=ChannelBook)
     deleting: Deleting | None = None
     is_gone: bool = False
 
@@ -65,6 +69,8 @@ class WorkspaceState:
 
 
 def apply(state: WorkspaceState, effect: RowEffect) -> None:
+    if channel_book.apply(state.book, effect):
+        return
     match effect.row.partition("/"), effect:
         case ("head", _, _), Put(_, value):
             state.head = Head.model_validate(value)
@@ -90,8 +96,13 @@ def apply(state: WorkspaceState, effect: RowEffect) -> None:
 def problems(state: WorkspaceState) -> list[str]:
     """What should hold of every workspace and does not."""
     if state.is_gone:
-        rest = state.head is not None or state.deleting is not None or state.canvases
+        rest = state.head is not None or state.deleting is not None or state.canvases or not state.book.is_empty()
         return ["something of a workspace that is gone is still there"] if rest else []
+    found = []
     if state.head is None and state.canvases:
-        return ["there are canvases without a workspace"]
-    return [] if sorted(state.canvases) == state.canvas_ids else ["the index of canvases is out of order"]
+        found.append("there are canvases without a workspace")
+    if state.living() is None and not state.book.is_empty():
+        found.append("there are channels without a workspace, or in one that is being destroyed")
+    if sorted(state.canvases) != state.canvas_ids:
+        found.append("the index of canvases is out of order")
+    return found + channel_book.problems(state.book)

@@ -14,6 +14,7 @@ from bus.value import Record
 from nexus.connect.jsonc import Json
 from nexus.connect.syntax import Keys, Syntax
 from nexus.connect.toml_text import Toml
+from tools.provider_table import PROVIDERS
 
 ENTRY: Final = "nexus"
 """The name of our entry among a client's servers."""
@@ -102,7 +103,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             files=lambda places: [places.chosen("CLAUDE_CONFIG_DIR", places.home) / ".claude.json"],
             project_files=(".mcp.json",),
             container=_within("mcpServers"),
-            programs=("claude",),
+            programs=PROVIDERS["claude"].programs,
             stdio=_typed_command,
             http=lambda url: {"type": "http", "url": url, "headers": _headers(f"${{{TOKEN_VARIABLE}}}")},
             then="Start a new session of claude; /mcp shows it.",
@@ -129,7 +130,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             files=lambda places: [places.chosen("CODEX_HOME", places.home / ".codex") / "config.toml"],
             project_files=(".codex/config.toml",),
             container=_within("mcp_servers"),
-            programs=("codex",),
+            programs=PROVIDERS["codex"].programs,
             stdio=_command,
             http=lambda url: {"url": url, "bearer_token_env_var": TOKEN_VARIABLE},
             then="Start codex anew; /mcp shows it.",
@@ -142,7 +143,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             files=lambda places: [places.home / ".gemini" / "settings.json"],
             project_files=(".gemini/settings.json",),
             container=_within("mcpServers"),
-            programs=("gemini",),
+            programs=PROVIDERS["gemini"].programs,
             stdio=_command,
             http=lambda url: {"httpUrl": url, "headers": _headers(f"${TOKEN_VARIABLE}")},
             then="Start gemini anew; /mcp shows it.",
@@ -198,7 +199,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
             ],
             project_files=("opencode.json", "opencode.jsonc"),
             container=_opencode_container,
-            programs=("opencode",),
+            programs=PROVIDERS["opencode"].programs,
             stdio=lambda command, arguments: {"type": "local", "command": [command, *arguments]},
             http=lambda url: {
                 "type": "remote",

@@ -1,7 +1,7 @@
 """Reading and writing another program's configuration, so that it is never half written and nothing of it is lost.
 
 Invariants: a link is followed to its target, which is what is written; the file keeps its mode; before each change a
-copy lies beside it; what the other program wrote meanwhile is never overwritten.
+copy lies beside it, unless all that it says is ours; what anybody else wrote meanwhile is never overwritten.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ import contextlib
 import os
 import stat
 import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from nexus.connect.turn import take
+
 file_bytes_max: Final = 16 << 20
 _NEW_MODE: Final = 0o600
+_lock_wait_ms: Final = 10_000
+_COPY_MARK: Final = ".nexus-backup-"
 
 
 class ConfigRefused(Exception):
@@ -69,27 +74,58 @@ def read(path: Path) -> ConfigFile:
         return ConfigFile(path, target, stream.read(), stat.S_IMODE(found.st_mode))
 
 
-def write(file: ConfigFile, text: str, now: datetime | None = None) -> Path | None:
-    """Put `text` in the file's place, whole or not at all; answers where the copy of before lies, if there was one.
+def write(file: ConfigFile, text: str, *, keeps_copy: bool = True, now: datetime | None = None) -> Path | None:
+    """Put `text` in the file's place, whole or not at all; answers where the copy of before lies, if one was made.
 
     Raises ConfigRefused and ChangedMeanwhile.
     """
-    if file.content is not None and not file.mode & stat.S_IWUSR:
-        raise ConfigRefused(f"{file.path} is read-only. Make it writable (chmod u+w) or add the entry by hand.")
+    _refuse_read_only(file)
+    backup: Path | None = None
     try:
         file.target.parent.mkdir(parents=True, exist_ok=True)
-        if _content(file.target) != file.content:
-            raise ChangedMeanwhile
-        backup = None if file.content is None else _backed_up(file, file.content, now or datetime.now(UTC))
-        _replace(file, text.encode())
+        _refuse_changed(file)
+        if file.content is not None and keeps_copy:
+            backup = _backed_up(file, file.content, now or datetime.now(UTC))
+        _replace(file, text.encode(), lambda: _refuse_changed(file))
+    except ChangedMeanwhile:
+        if backup is not None:
+            backup.unlink(missing_ok=True)  # it is a copy of what was not written over
+        raise
     except OSError as error:
         raise ConfigRefused(f"{file.path} cannot be written: {error.strerror}.") from None
     return backup
 
 
+def remove(file: ConfigFile) -> None:
+    """Take the file away. Raises ConfigRefused and ChangedMeanwhile."""
+    _refuse_read_only(file)
+    try:
+        with _alone_in(file.target.parent):
+            _refuse_changed(file)
+            file.target.unlink()
+    except OSError as error:
+        raise ConfigRefused(f"{file.path} cannot be removed: {error.strerror}.") from None
+
+
+def has_copies(file: ConfigFile) -> bool:
+    """Whether a copy lies beside it, so that there was a file before us."""
+    return any(path.name.startswith(f"{file.target.name}{_COPY_MARK}") for path in file.target.parent.iterdir())
+
+
 def put_private(file: Path, content: bytes) -> None:
     """Write a file that only this user may read, whole or not at all. Raises OSError."""
-    _replace(ConfigFile(file, file, None, _NEW_MODE), content)
+    _replace(ConfigFile(file, file, None, _NEW_MODE), content, lambda: None)
+
+
+def _refuse_read_only(file: ConfigFile) -> None:
+    if file.content is not None and not file.mode & stat.S_IWUSR:
+        raise ConfigRefused(f"{file.path} is read-only. Make it writable (chmod u+w) or edit it by hand.")
+
+
+def _refuse_changed(file: ConfigFile) -> None:
+    """Raises ChangedMeanwhile unless the file says what was read, or is still not there."""
+    if _content(file.target) != file.content:
+        raise ChangedMeanwhile
 
 
 def _content(target: Path) -> bytes | None:
@@ -100,7 +136,7 @@ def _content(target: Path) -> bytes | None:
 
 
 def _backed_up(file: ConfigFile, content: bytes, now: datetime) -> Path:
-    name, number = f"{file.target.name}.nexus-backup-{now:%Y%m%dT%H%M%SZ}", 1
+    name, number = f"{file.target.name}{_COPY_MARK}{now:%Y%m%dT%H%M%SZ}", 1
     while True:
         backup = file.target.with_name(name if number == 1 else f"{name}-{number}")
         try:
@@ -116,7 +152,8 @@ def _backed_up(file: ConfigFile, content: bytes, now: datetime) -> Path:
         return backup
 
 
-def _replace(file: ConfigFile, content: bytes) -> None:
+def _replace(file: ConfigFile, content: bytes, refuse_changed: Callable[[], None]) -> None:
+    """`refuse_changed` looks a last time, when nothing is left to do but the renaming."""
     descriptor, aside = tempfile.mkstemp(dir=file.target.parent, prefix=f".{file.target.name}.nexus-")
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -124,13 +161,28 @@ def _replace(file: ConfigFile, content: bytes) -> None:
             stream.write(content)
             stream.flush()
             os.fsync(descriptor)
-        Path(aside).replace(file.target)
+        with _alone_in(file.target.parent) as folder:
+            refuse_changed()
+            Path(aside).replace(file.target)
+            os.fsync(folder)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             Path(aside).unlink()
         raise
-    folder = os.open(file.target.parent, os.O_RDONLY | os.O_DIRECTORY)
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[int]:
+    """The folder's descriptor. Of commands of NEXUS, for whichever home, one at a time is in here: between looking at
+    a file and renaming another one over it nobody of us writes. Other programs know nothing of it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(folder)
+        try:
+            is_taken = take(descriptor, _lock_wait_ms)
+        except OSError:
+            is_taken = True  # a network file system may lock no folder: the look just before the renaming remains
+        if not is_taken:
+            raise ConfigRefused(f"Another program has locked the folder {folder}. Let it end and try again.")
+        yield descriptor
     finally:
-        os.close(folder)
+        os.close(descriptor)

@@ -2,14 +2,13 @@
 
 Invariants: a client has one credential, `connect-<client>`, whose token stands in one private file of the home and in
 no configuration (common 2.2); doing the same again changes nothing; what fails half way is taken back; an entry that
-was not made here is left alone.
+was not made here is left alone; on one home one command at a time looks and changes.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -20,6 +19,7 @@ from nexus.connect.clients import ENTRY, Client, Places, file_of, is_our_http, t
 from nexus.connect.config_file import ChangedMeanwhile, ConfigFile, ConfigRefused
 from nexus.connect.document import entry_at, with_entry, without_entry
 from nexus.connect.syntax import Broken
+from nexus.connect.turn import NotOurTurn, turn
 from nexus.person_client import Refused
 from tools.errors import Code
 
@@ -53,10 +53,7 @@ class Wish:
 
     @property
     def credential(self) -> str:
-        name = f"connect-{self.client.name}"
-        if self.project is None:
-            return name
-        return f"{name}-{hashlib.sha256(str(self.project).encode()).hexdigest()[:8]}"
+        return token_files.credential_name(self.client.name, self.project)
 
     @property
     def named(self) -> Record:
@@ -99,6 +96,8 @@ class Done:
     entry_changed: bool = False
     credential_changed: bool = False
     token_file: Path | None = None
+    file_removed: bool = False
+    """Whether the configuration held nothing but our entry and was taken away with it."""
 
 
 class Connecting:
@@ -131,11 +130,18 @@ class Connecting:
         text = None if file is None else self._edited(client, file, entry)
         return Plan(wish, agent_id, name, entry, token_file, known, file, text)
 
-    def connect(self, plan: Plan) -> Done:
-        """Raises ConfigRefused, HomeRefused, InWorkTree, NotRunning, Refused, OSError; nothing is half done then."""
+    def connect(self, wish: Wish) -> tuple[Plan, Done]:
+        """Raises what `plan` and `carry_out` raise, and NotOurTurn."""
+        with turn(self._home):
+            plan = self.plan(wish)
+            return plan, self.carry_out(plan)
+
+    def carry_out(self, plan: Plan) -> Done:
+        """Raises ConfigRefused, ConnectRefused, HomeRefused, InWorkTree, NotRunning, Refused, OSError; nothing is half
+        done then. Only in our turn."""
         made, changed = self._credential_ensured(plan)
         try:
-            backup = self._written(plan.wish.client, plan.file, plan.entry) if plan.changes_file else None
+            backup = self._entry_written(plan) if plan.changes_file else None
         except BaseException:
             if made:
                 self._credential_dropped(plan.agent_id, plan.wish.credential)
@@ -149,32 +155,21 @@ class Connecting:
         return Done(plan.agent_id, plan.agent_name, path, backup, plan.changes_file, changed, plan.token_file)
 
     def disconnect(self, wish: Wish) -> Done:
-        """The credential stops first. Raises as `plan` and `connect`; may be repeated whatever it came to."""
-        agent_id, name, has_credential = self._found_agent(wish)
-        path = file_of(wish.client, self._places, wish.project)
-        file = None if path is None else config_file.read(path)
-        if has_credential:
-            self._revoked(agent_id, wish.credential)
-        had_token = token_files.drop_token(self._home, agent_id, wish.credential)
-        backup, is_ours = None, False
-        if file is not None:
+        """The credential stops first. Raises as `connect`; may be repeated whatever it came to."""
+        with turn(self._home):
+            agent_id, name, has_credential = self._found_agent(wish)
+            path = file_of(wish.client, self._places, wish.project)
+            file = None if path is None else config_file.read(path)
+            if has_credential:
+                self._revoked(agent_id, wish.credential)
+            had_token = token_files.drop_token(self._home, agent_id, wish.credential)
+            done = Done(agent_id, name, path, credential_changed=has_credential or had_token)
+            if file is None:
+                return done
             try:
-                is_ours = self._is_entry_of(wish, agent_id, self._entry_in(wish.client, file))
-                backup = self._written(wish.client, file, None) if is_ours else None
+                return self._entry_removed(wish, done, file)
             except ConfigRefused as refused:
                 raise ConfigRefused(f"The credential has stopped, but an entry may still be there. {refused}") from None
-        return Done(agent_id, name, path, backup, is_ours, has_credential or had_token)
-
-    def connected_as(self, client: Client, project: Path | None) -> tuple[Path | None, str | None]:
-        """The client's configuration, and the id of the agent that it is connected as ("?" over HTTP, where the entry
-        does not tell); None when it is not. Raises ConfigRefused."""
-        path = file_of(client, self._places, project)
-        found = None if path is None else self._entry_in(client, config_file.read(path))
-        if not isinstance(found, dict):
-            return path, None
-        token_file = token_file_in(found)
-        owner = None if token_file is None else token_files.owner_of(self._home, token_file)
-        return path, owner[0] if owner is not None else "?" if is_our_http(client, found) else None
 
     def _entry(self, wish: Wish, token_file: Path) -> Record:
         if wish.over_http:
@@ -209,15 +204,42 @@ class Connecting:
         except Broken as broken:
             raise _broken(file, broken) from None
 
-    def _written(self, client: Client, file: ConfigFile | None, entry: Record | None) -> Path | None:
-        """The client may write its own configuration at any time, and what it wrote stays."""
+    def _entry_written(self, plan: Plan) -> Path | None:
+        """Where the copy of before lies. Whoever writes the configuration meanwhile, what they wrote stays."""
+        wish, file = plan.wish, plan.file
         assert file is not None, "only a client with a file has changes to it"
         for _ in range(_WRITES_MAX):
+            text = self._edited(wish.client, file, plan.entry)
             try:
-                return config_file.write(file, self._edited(client, file, entry))
+                return config_file.write(file, text, keeps_copy=not self._is_all_ours(wish, plan.agent_id, file))
             except ChangedMeanwhile:
                 file = config_file.read(file.path)
-        raise ConfigRefused(f"{file.path} is being written all the time. Stop the client and try again.")
+                self._refuse_others_entry(wish, plan.agent_id, file, self._entry_in(wish.client, file))
+        raise _written_all_the_time(file)
+
+    def _entry_removed(self, wish: Wish, done: Done, file: ConfigFile) -> Done:
+        """`done`, and what became of the entry: one that is not, or no longer, of this agent stays."""
+        for _ in range(_WRITES_MAX):
+            if not self._is_entry_of(wish, done.agent_id, self._entry_in(wish.client, file)):
+                return done
+            try:
+                is_all_ours = self._is_all_ours(wish, done.agent_id, file)
+                if is_all_ours and not file.path.is_symlink() and not config_file.has_copies(file):
+                    config_file.remove(file)  # connecting made it
+                    return replace(done, entry_changed=True, file_removed=True)
+                text = self._edited(wish.client, file, None)
+                backup = config_file.write(file, text, keeps_copy=not is_all_ours)
+                return replace(done, entry_changed=True, backup=backup)
+            except ChangedMeanwhile:
+                file = config_file.read(file.path)
+        raise _written_all_the_time(file)
+
+    def _is_all_ours(self, wish: Wish, agent_id: str, file: ConfigFile) -> bool:
+        """Whether the file holds the entry of this agent as it is written into a new file, and nothing else."""
+        found = self._entry_in(wish.client, file)
+        if not isinstance(found, dict) or not self._is_entry_of(wish, agent_id, found):
+            return False
+        return file.text == wish.client.syntax.with_value("", (*wish.client.container({}), ENTRY), found)
 
     def _refuse_others_entry(self, wish: Wish, agent_id: str, file: ConfigFile | None, found: Value) -> None:
         if file is None or found is None or self._is_entry_of(wish, agent_id, found):
@@ -246,11 +268,8 @@ class Connecting:
 
     def _owner_over_http(self, wish: Wish, agent_id: str) -> tuple[str, str] | None:
         """Another agent that has a token for this client; an entry over HTTP does not tell whose it is."""
-        folder = self._home.path / token_files.FOLDER
-        owners = [token_files.owner_of(self._home, file) for file in sorted(folder.glob("*.token"))]
-        return next(
-            (one for one in owners if one is not None and one[1] == wish.credential and one[0] != agent_id), None
-        )
+        owners = token_files.owners_with(self._home, wish.credential)
+        return next(((owner, wish.credential) for owner in owners if owner != agent_id), None)
 
     def _credential_ensured(self, plan: Plan) -> tuple[bool, bool]:
         """Whether a credential was made, and whether anything about it was changed."""
@@ -305,5 +324,9 @@ def _broken(file: ConfigFile, broken: Broken) -> ConfigRefused:
     return ConfigRefused(f"{file.path} cannot be edited: {broken}. Correct the file, or add the entry by hand.")
 
 
-REFUSALS: Final = (ConnectRefused, ConfigRefused, token_files.InWorkTree)
+def _written_all_the_time(file: ConfigFile) -> ConfigRefused:
+    return ConfigRefused(f"{file.path} is being written all the time. Stop the client and try again.")
+
+
+REFUSALS: Final = (ConnectRefused, ConfigRefused, NotOurTurn, token_files.InWorkTree)
 """What can go wrong without being a defect, beside a NEXUS that does not run or refuses."""

@@ -6,6 +6,7 @@ configuration, command line or answer (common 2.2).
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,12 @@ class InWorkTree(Exception):
     """The home lies in a git work tree, where a token could be committed. The text is for the person."""
 
 
+def credential_name(client_name: str, project: Path | None) -> str:
+    """The name of the credential that a client has, for the user or for one project."""
+    name = f"connect-{client_name}"
+    return name if project is None else f"{name}-{hashlib.sha256(str(project).encode()).hexdigest()[:8]}"
+
+
 def token_file(home: Home, agent_id: str, credential: str) -> Path:
     return home.path / FOLDER / f"{agent_id}.{credential}{_SUFFIX}"
 
@@ -33,6 +40,12 @@ def owner_of(home: Home, file: Path) -> tuple[str, str] | None:
         return None
     agent_id, _, credential = file.name.removesuffix(_SUFFIX).partition(".")
     return (agent_id, credential) if agent_id and credential else None
+
+
+def owners_with(home: Home, credential: str) -> list[str]:
+    """The ids of the agents that have a token file for this credential."""
+    owners = [owner_of(home, file) for file in sorted((home.path / FOLDER).glob(f"*{_SUFFIX}"))]
+    return [owner[0] for owner in owners if owner is not None and owner[1] == credential]
 
 
 def refuse_work_tree(home: Home) -> None:

@@ -7,8 +7,9 @@ because a card or a collected step is due.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -16,16 +17,19 @@ from bus import address
 from bus.admitted import FINGERPRINT, STALE_STAMP, STAMP_DISPATCHED, WOULD
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
-from bus.envelope import Reply
+from bus.envelope import Onward, Reply
 from bus.limits import admission_rounds_max, call_deadline_ms_default
 from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash
 from nexus.gateway.identity import Identity, waiting_count
-from nexus.gateway.recipients import recipient_refusal
+from nexus.gateway.recipients import named_agent_refusal
 from nexus.gateway.route import claimed_workspace, owner_of
 from tools.base import Tool
 from tools.errors import Refusal, unavailable
+
+LooksFurther: TypeAlias = Callable[[str, Record], Awaitable[Refusal | None]]
+"""By tool and arguments. May raise DeadlinePassed."""
 
 
 class MayHaveBeenSentOn(Exception):
@@ -58,6 +62,8 @@ class Admission:
     """A call that was collected answers this."""
     looked: Reply | None = None
     """A call that is certain to fail answers what its owner would say (common 4.6)."""
+    reply: Reply | None = None
+    """What the call's owner answered, when its host has sent it on itself."""
     call_id: str | None = None
     """The id to send the call under, when its idempotency key was used before (common 8.2)."""
     is_new_card: bool = False
@@ -72,24 +78,35 @@ class Admission:
 _UNSETTLED: Final = unavailable("What you may do is being changed. Try again in a moment.")
 
 
+async def nothing_further(tool: str, arguments: Record) -> Refusal | None:
+    return None
+
+
 class Admissions:
     """Asks agent owners. Holds nothing that changes."""
 
-    def __init__(self, caller: Caller, clock: Clock) -> None:
+    def __init__(self, caller: Caller, clock: Clock, looks_further: LooksFurther = nothing_further) -> None:
+        """`looks_further`: why a call is certain to be refused for something that no owner knows."""
         self._caller = caller
         self._clock = clock
+        self._looks_further = looks_further
 
-    async def admit(self, request: ToolRequest, tool: Tool, arguments: Arguments | Refusal, call_id: str) -> Admission:
-        """Raises DeadlinePassed, when nothing can have come of the call yet, and MayHaveBeenSentOn."""
+    async def admit(
+        self, request: ToolRequest, tool: Tool, arguments: Arguments | Refusal, call_id: str, onward: Onward | None
+    ) -> Admission:
+        """`onward` is the call itself, for its host to send on when that is all that is left to do (0007). Raises
+        DeadlinePassed, when nothing can have come of the call yet, and MayHaveBeenSentOn."""
         body = self._body(request, tool, arguments, call_id)
         for _ in range(admission_rounds_max):
             within_ms = remaining_ms(request, tool, self._clock)
             try:
-                reply = await self._ask(request, body, within_ms)
+                reply = await self._ask(request, body, within_ms, onward)
             except DeadlinePassed as passed:
-                if "call" in body and passed.was_sent:
+                if passed.was_sent and ("call" in body or (passed.went_on and not tool.is_read)):
                     raise MayHaveBeenSentOn from passed
                 raise
+            if reply.admission is not None:
+                return replace(_admission(reply.admission, None), reply=reply)
             if reply.ok is None:
                 return Admission(True, request.identity.waiting, refusal=reply.error)
             needs, stamp = reply.ok.get("needs"), reply.ok.get("stamp")
@@ -97,6 +114,7 @@ class Admissions:
                 return _admission(reply.ok, body.get("look"))
             assert isinstance(arguments, Arguments), "bad arguments are refused before anything is asked for"
             assert isinstance(stamp, dict), "a look is taken under a stamp"
+            onward = None  # what is charged, recorded or asked for does not go on by a stamp
             body = {**body, "call": self._call(request, tool, arguments, stamp, call_id)}
             body.pop("look", None)
             if "look" in needs:
@@ -113,7 +131,7 @@ class Admissions:
             "tool": request.name,
             "arguments": "unknown_tool",
         }
-        reply = await self._ask(request, body, remaining_ms(request, None, self._clock))
+        reply = await self._ask(request, body, remaining_ms(request, None, self._clock), None)
         if reply.ok is None:  # a trouble of the owner's own: of the token nothing is known
             raise DeadlinePassed(was_sent=False)
         return _admission(reply.ok, None)
@@ -160,17 +178,22 @@ class Admissions:
             to, tool.name, arguments.record, call_id=self._clock.new_id(), within_ms=within_ms, stamp=stamp
         )
         if reply.ok is not None:
-            refusal = await recipient_refusal(self._caller, self._clock, tool.name, arguments.record, stamp, within_ms)
+            refusal = await named_agent_refusal(
+                self._caller, self._clock, tool.name, arguments.record, stamp, within_ms
+            )
+            would = reply.ok.get(WOULD)
+            if refusal is None and isinstance(would, dict) and "error" not in would:
+                refusal = await self._looks_further(tool.name, arguments.record)
             if refusal is not None:
                 return {WOULD: {"error": refusal.to_record()}}
-            return {WOULD: reply.ok.get(WOULD), FINGERPRINT: reply.ok.get(FINGERPRINT)}
+            return {WOULD: would, FINGERPRINT: reply.ok.get(FINGERPRINT)}
         error = reply.error or {}
         return None if error.get("code") == STALE_STAMP else {WOULD: {"error": error}}
 
-    async def _ask(self, request: ToolRequest, body: Record, within_ms: int) -> Reply:
+    async def _ask(self, request: ToolRequest, body: Record, within_ms: int, onward: Onward | None) -> Reply:
         # A new id each time: under the call's own id the host would repeat the first admission's answer.
         to, call_id = address.agent(request.identity.agent_id), self._clock.new_id()
-        return await self._caller.call(to, "admit", body, call_id=call_id, within_ms=within_ms)
+        return await self._caller.call(to, "admit", body, call_id=call_id, within_ms=within_ms, onward=onward)
 
 
 def call_facts(tool: Tool) -> Record:

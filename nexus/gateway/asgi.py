@@ -31,6 +31,7 @@ from nexus.gateway.input_requests import InputRequests
 from nexus.gateway.listeners import Listeners
 from nexus.gateway.listing import Listing
 from nexus.gateway.mcp import McpServer
+from nexus.gateway.provider_answers import ProviderAnswers, ProviderSources
 from nexus.gateway.sdk_path import SdkPath
 from nexus.gateway.shares import AgentShares
 from nexus.gateway.streams import Streams
@@ -53,22 +54,27 @@ class Gateway:
         *,
         seal_key: bytes | None = None,
         card_appeared: Callable[[], None] = lambda: None,
+        providers: ProviderSources | None = None,
     ) -> None:
         """`port` is the TCP listener's. `seal_key` seals cursors: give all gateways of a home the same one; without
-        it cursors end with this gateway. `card_appeared` hears of each new approval that waits for the person."""
+        it cursors end with this gateway. `card_appeared` hears of each new approval that waits for the person.
+        `providers`: what is known of agent programs; without it none is installed."""
         seal_key = seal_key or os.urandom(_SEAL_KEY_BYTES)
         seal, state_seal = CursorSeal(seal_key), CursorSeal(derived_key(seal_key, "request states"))
         by_name = {tool.name: tool for tool in tools}
-        journey = Journey(caller, clock, by_name, Composer(tools), seal, card_appeared)
+        sources = ProviderSources() if providers is None else providers
+        answers = ProviderAnswers(caller, clock, sources)
+        composer = Composer(tools, answers.compositions)
+        journey = Journey(caller, clock, by_name, composer, seal, card_appeared, answers.choice_refusal)
         listing = Listing(tools)
         self.listeners = Listeners(caller, clock, lambda identity: identity.families)
         streams = Streams(self.listeners, any(tool.name == resources.MAILBOX_TOOL for tool in tools))
         inputs = InputRequests(caller, clock, state_seal, approvals_page.address(port))
         server = McpServer(journey, clock, listing, inputs, streams).server
-        self._sdk = SdkPath(server, clock, streams)
+        self._sdk = SdkPath(server, clock, streams, sources.clients)
         self.uses = AgentShares()
         self.fast_path = FastPath(journey, tools, listing, server.server_info_stamp)
-        endpoint = McpEndpoint(caller, clock, self.fast_path, self._sdk, self.uses)
+        endpoint = McpEndpoint(caller, clock, self.fast_path, self._sdk, self.uses, sources.clients)
         self.asgi_app = _Application(ListenerGuard(endpoint, port), port, self._lifespan)
 
     @contextlib.asynccontextmanager

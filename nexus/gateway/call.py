@@ -2,7 +2,10 @@
 
     find the tool and check the arguments -> admit -> address -> send -> await -> check the result -> answer
 
-Invariants: nothing is sent to an owner that admission has not passed; the call keeps one id and one owner on all its
+The call rides on its admission, addressed as the caller's scope was a moment ago; where that is all there is to it, the
+host of the caller's agent owner sends it on, and admission brings the answer (docs/decisions/0007).
+
+Invariants: no owner gets a call that admission has not passed; the call keeps one id and one owner on all its
 tries, so it runs once; an unknown tool is said before a bad argument, and that before anything else (common 2.3, 4.1);
 what an owner answers leaves only if it fits the tool's output model (common 1.6) and the size bound (common 6.4).
 """
@@ -10,7 +13,6 @@ what an owner answers leaves only if it fits the tool's output model (common 1.6
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -19,11 +21,19 @@ from pydantic import ValidationError
 from bus.admitted import STALE_STAMP, STAMP_DISPATCHED
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
-from bus.envelope import Reply
+from bus.envelope import Onward, Reply
 from bus.limits import admissions_per_call_max, result_bytes_max
 from bus.message_record import message_record
 from bus.value import Record
-from nexus.gateway.admitting import Admission, Admissions, MayHaveBeenSentOn, ToolRequest, remaining_ms
+from nexus.gateway.admitting import (
+    Admission,
+    Admissions,
+    LooksFurther,
+    MayHaveBeenSentOn,
+    ToolRequest,
+    nothing_further,
+    remaining_ms,
+)
 from nexus.gateway.arguments import Arguments, check_arguments
 from nexus.gateway.compose import Composer
 from nexus.gateway.cursor import CursorSeal, opened_arguments, sealed_content
@@ -79,14 +89,16 @@ class Journey:
         composer: Composer,
         seal: CursorSeal,
         card_appeared: Callable[[], None] = lambda: None,
+        looks_further: LooksFurther = nothing_further,
     ) -> None:
-        """`card_appeared` hears of each new approval that waits for the person; it must be quick and not raise."""
+        """`card_appeared` hears of each new approval that waits for the person; it must be quick and not raise.
+        `looks_further`: see Admissions."""
         self._caller = caller
         self._clock = clock
         self._tools = tools
         self._composer = composer
         self._seal = seal
-        self._admissions = Admissions(caller, clock)
+        self._admissions = Admissions(caller, clock, looks_further)
         self._card_appeared = card_appeared
 
     async def answer(self, request: ToolRequest) -> Answer:
@@ -105,11 +117,12 @@ class Journey:
             return await self._refuse_unknown(request)
         arguments = check_arguments(tool, request.arguments, request.bad_arguments)
         call_id = self._clock.new_id()
+        onward = self._onward(request, tool, arguments, call_id)
         waiting = request.identity.waiting
         # A stamp is stale when the person has narrowed the agent meanwhile, which does not happen over and over.
         for _ in range(admissions_per_call_max):
             try:
-                admission = await self._admissions.admit(request, tool, arguments, call_id)
+                admission = await self._admissions.admit(request, tool, arguments, call_id, onward)
             except DeadlinePassed:
                 return refused(unavailable(), waiting)
             except MayHaveBeenSentOn:
@@ -123,14 +136,16 @@ class Journey:
                 return self._without_a_call(tool, arguments, admission)
             call_id = admission.call_id or call_id
             try:
-                reply = await self._ask(request, tool, arguments, admission.stamp, call_id)
+                reply = admission.reply or await self._ask(request, tool, arguments, admission.stamp, call_id)
+                if reply.ok is not None and self._composer.completes(tool):
+                    reply = await self._completed(request, tool, admission.stamp, reply)
             except DeadlinePassed as passed:
                 # What was dispatched is on its way whether anybody waits for it or not.
                 nothing_happened = not admission.is_dispatched and (tool.is_read or not passed.was_sent)
                 return refused(unavailable() if nothing_happened else _OUTCOME_UNKNOWN, waiting)
-            if reply.error is None:
-                return self._checked(tool, reply.ok, waiting)
-            if reply.error.get("code") != STALE_STAMP:
+            if reply.ok is not None:
+                return self._checked(tool, self._sealed(tool, arguments, admission.stamp, reply.ok), waiting)
+            if reply.error is None or reply.error.get("code") != STALE_STAMP:
                 return self._refused_by_owner(tool, reply.error, waiting)
         return refused(unavailable("Your permissions are being changed. Try again in a moment."), waiting)
 
@@ -158,19 +173,24 @@ class Journey:
             return refused(unavailable(), request.identity.waiting)
         raise UnknownTool if admission.authenticated else NotAuthenticated
 
+    def _onward(self, request: ToolRequest, tool: Tool, arguments: Arguments | Refusal, call_id: str) -> Onward | None:
+        """The call as it would be sent under the scope that the caller's owner told last. None when it cannot go on by
+        itself: it is composed of several, or refused."""
+        if not isinstance(arguments, Arguments) or tool.route is Route.COMPOSED:
+            return None
+        identity = request.identity
+        scope: Record = {"agentId": identity.agent_id, "workspaceId": identity.workspace_id}
+        record = self._opened(tool, arguments, scope)
+        if isinstance(record, Refusal):
+            return None
+        to = owner_of(tool, record, scope, call_id)
+        return Onward(call_id, to, tool.name, record, identity.workspace_id)
+
     async def _ask(self, request: ToolRequest, tool: Tool, arguments: Arguments, stamp: Record, call_id: str) -> Reply:
         """The owner's reply, or for a composed tool one of the same form. Raises DeadlinePassed."""
-        bound_to = str(stamp.get("agentId")), str(stamp.get("workspaceId"))
-        record = opened_arguments(self._seal, tool, arguments.record, *bound_to)
+        record = self._opened(tool, arguments, stamp)
         if isinstance(record, Refusal):
             return Reply(call_id, None, record.to_record())
-        reply = await self._reply(request, tool, record, stamp, call_id)
-        reply = await self._completed(request, tool, stamp, reply)
-        if reply.ok is None:
-            return reply
-        return replace(reply, ok=sealed_content(self._seal, tool, arguments.record, reply.ok, *bound_to))
-
-    async def _reply(self, request: ToolRequest, tool: Tool, record: Record, stamp: Record, call_id: str) -> Reply:
         within_ms = remaining_ms(request, tool, self._clock)
         if tool.route is Route.COMPOSED:
             reading = Reading(self._caller, self._clock, stamp, self._clock.now_ms() + within_ms)
@@ -184,15 +204,22 @@ class Journey:
         return await self._caller.call(to, tool.name, body, call_id=call_id, within_ms=within_ms, stamp=stamp)
 
     async def _completed(self, request: ToolRequest, tool: Tool, stamp: Record, reply: Reply) -> Reply:
-        """With what other owners add to the answer, read as the caller. Raises DeadlinePassed."""
-        if reply.ok is None or not self._composer.completes(tool):
-            return reply
+        """A success, with what other owners add to it, read as the caller. Raises DeadlinePassed."""
+        assert reply.ok is not None, "a refusal is complete"
         until_ms = self._clock.now_ms() + remaining_ms(request, tool, self._clock)
         try:
             content = await self._composer.complete(tool, Reading(self._caller, self._clock, stamp, until_ms), reply.ok)
         except OwnerRefused as refused_by_owner:
             return Reply(reply.call_id, None, refused_by_owner.error)
-        return replace(reply, ok=content)
+        return Reply(reply.call_id, content, None)
+
+    def _opened(self, tool: Tool, arguments: Arguments, scope: Record) -> Record | Refusal:
+        """The arguments with the owner's own cursor. `scope` is a stamp, or what is believed of it."""
+        return opened_arguments(self._seal, tool, arguments.record, str(scope["agentId"]), str(scope["workspaceId"]))
+
+    def _sealed(self, tool: Tool, arguments: Arguments, stamp: Record, content: Record) -> Record:
+        bound_to = str(stamp["agentId"]), str(stamp["workspaceId"])
+        return sealed_content(self._seal, tool, arguments.record, content, *bound_to)
 
     def _checked(self, tool: Tool, content: Record | None, waiting: int) -> Answer:
         """A success leaves only in the form that the tool declares and within the bound on results."""

@@ -26,7 +26,8 @@ async def facts_now(owners: Owners, directory: Directory, card: Record) -> Recor
             return {"now": "it is gone"}
         raise
     if isinstance(given.get("agentId"), str):
-        return {"recipient": directory.agent_name(text(given, "agentId")) or "no agent has this id"}
+        label = "recipient" if card.get("tool") == "agent_trigger" else "agent"
+        return {label: directory.agent_name(text(given, "agentId")) or "no agent has this id"}
     return {}
 
 

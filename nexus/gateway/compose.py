@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from bus import address
@@ -15,6 +16,8 @@ from bus.limits import page_items_default
 from bus.value import Record
 from nexus.gateway.context_refs import inbox_with_references
 from nexus.gateway.reading import OwnerRefused, Reading
+from nexus.gateway.route import NEVER_AN_ID
+from nexus.gateway.team_detail import team_detail
 from nexus.gateway.tool_list import tool_list
 from tools.base import Route, Tool
 from tools.errors import Code, Refusal
@@ -24,14 +27,15 @@ _SCOPE_UNRESOLVED: Final = Refusal(
     Code.SCOPE_UNRESOLVED, "Your workspace does not exist any more. Ask the person to pin you to another one."
 )
 
-_Composed: TypeAlias = Callable[[Reading, Record], Awaitable[Record]]
+Composed: TypeAlias = Callable[[Reading, Record], Awaitable[Record]]
 
 
 class Composer:
     """Answers tools of route COMPOSED. Refuses at start-up a tool that it does not know."""
 
-    def __init__(self, tools: tuple[Tool, ...]) -> None:
-        self._by_name: Mapping[str, _Composed] = {**_BY_NAME, "tool_list": partial(tool_list, tools)}
+    def __init__(self, tools: tuple[Tool, ...], more: Mapping[str, Composed] = MappingProxyType({})) -> None:
+        """`more`: compositions that need more of the gateway than a reading."""
+        self._by_name: Mapping[str, Composed] = {**_BY_NAME, **more, "tool_list": partial(tool_list, tools)}
         unknown = [tool.name for tool in tools if tool.route is Route.COMPOSED and tool.name not in self._by_name]
         if unknown:
             raise ValueError(f"composed tools without a composition: {unknown}")
@@ -100,6 +104,17 @@ async def _canvas_list(reading: Reading, arguments: Record) -> Record:
     return _with_next(page, {"canvases": rows})
 
 
+async def _agent_get(reading: Reading, arguments: Record) -> Record:
+    """Of oneself also the channels, from the index of one's own workspace; nobody else's (mesh 1)."""
+    named = arguments.get("agentId")
+    agent_id = named if isinstance(named, str) and address.is_id(named) else NEVER_AN_ID
+    identity = await reading.ask(address.agent(agent_id), "agent_get", {"agentId": agent_id})
+    if identity.get("isSelf") is not True:
+        return {**identity, "channels": None}
+    own = await reading.ask(address.workspace(reading.workspace_id), "own_channels", {})
+    return {**identity, "channels": own["channels"]}
+
+
 async def _agent_list_peers(reading: Reading, arguments: Record) -> Record:
     page = await _page(reading, arguments, address.DIRECTORY, "agents_in_scope")
     listed: list[dict[str, Any]] = page["agents"]
@@ -137,12 +152,14 @@ def _with_next(page: dict[str, Any], content: dict[str, Any]) -> Record:
     return {**content, "nextCursor": after} if isinstance(after, str) else content
 
 
-_BY_NAME: Final[Mapping[str, _Composed]] = {
+_BY_NAME: Final[Mapping[str, Composed]] = {
     "workspace_current": _workspace_current,
     "workspace_list": _workspace_list,
     "canvas_list": _canvas_list,
+    "agent_get": _agent_get,
     "agent_list_peers": _agent_list_peers,
+    "team_detail": team_detail,
 }
 
-_COMPLETIONS: Final[Mapping[str, _Composed]] = {"agent_inbox": inbox_with_references}
+_COMPLETIONS: Final[Mapping[str, Composed]] = {"agent_inbox": inbox_with_references}
 """By tool: what its owner's answer leaves out, for the owner may not know it of others."""

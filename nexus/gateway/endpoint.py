@@ -24,6 +24,7 @@ from nexus.gateway.fast_path import FastPath, PlainCall, PlainList
 from nexus.gateway.headers import headers_of
 from nexus.gateway.identity import Credential, Identity, authenticate, parse_authorization
 from nexus.gateway.mcp import Visit
+from nexus.gateway.provider_clients import Clients, client_name, name_in
 from nexus.gateway.recent_credentials import RecentCredentials
 from nexus.gateway.sdk_path import SdkPath
 from nexus.gateway.shares import AgentShares
@@ -47,12 +48,15 @@ class _Exchange:
 class McpEndpoint:
     """/mcp, for every method."""
 
-    def __init__(self, caller: Caller, clock: Clock, fast: FastPath, sdk: SdkPath, uses: AgentShares) -> None:
+    def __init__(
+        self, caller: Caller, clock: Clock, fast: FastPath, sdk: SdkPath, uses: AgentShares, clients: Clients
+    ) -> None:
         self._caller = caller
         self._clock = clock
         self._fast = fast
         self._sdk = sdk
         self._uses = uses
+        self._clients = clients
         self._recent = RecentCredentials()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -143,7 +147,8 @@ class McpEndpoint:
 
     async def _call(self, exchange: _Exchange, call: PlainCall, identity: Identity) -> None:
         try:
-            await self._fast.call(call, identity, exchange.started_ms, exchange.receive, exchange.send)
+            with self._clients.request(name_in(call.meta), exchange.started_ms):
+                await self._fast.call(call, identity, exchange.started_ms, exchange.receive, exchange.send)
         except NotAuthenticated:
             self._recent.refused(exchange.credential)
             await exchange.answer(unauthorized())
@@ -165,7 +170,7 @@ class McpEndpoint:
             case PlainList() as request:
                 await self._fast.list(request, identity, exchange.send)
             case None:
-                visit = Visit(identity, read.bad_arguments, exchange.started_ms)
+                visit = Visit(identity, read.bad_arguments, exchange.started_ms, client_name(read.parsed))
                 receive = _replayed(read.body, exchange.receive)
                 await self._sdk.answer_once(exchange.scope, receive, exchange.send, visit, read.id)
 

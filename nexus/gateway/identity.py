@@ -40,6 +40,8 @@ class Identity:
     limits: Limits = DEFAULT_LIMITS
     families: frozenset[str] | None = None
     """What the credential is narrowed to; None: it is served every family (common 1.3)."""
+    workspace_id: str = ""
+    """The agent's scope as its owner told it then; empty when nothing resolved. Admission says what it is now."""
 
     def is_served(self, tool: Tool) -> bool:
         """Whether the credential knows this tool."""
@@ -74,8 +76,14 @@ async def authenticate(caller: Caller, credential: Credential, call_id: str, wit
         raise DeadlinePassed(was_sent=True)
     if reply.ok.get("authenticated") is not True:
         return None
-    limits = Limits.from_reply(reply.ok.get("limits"))
-    return Identity(credential, waiting_count(reply.ok.get("waiting")), limits, _families(reply.ok.get("families")))
+    told = reply.ok
+    return Identity(
+        credential,
+        waiting_count(told.get("waiting")),
+        Limits.from_reply(told.get("limits")),
+        _families(told.get("families")),
+        str(told.get("workspaceId", "")),
+    )
 
 
 def _families(value: object) -> frozenset[str] | None:

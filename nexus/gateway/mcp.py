@@ -53,6 +53,8 @@ class Visit:
     identity: Identity
     bad_arguments: Mapping[str, str]
     started_ms: int
+    client: str = ""
+    """How the client calls itself, where this request says."""
 
 
 _UNIDENTIFIED: Final = Refusal(

@@ -19,7 +19,7 @@ from bus.address import DIRECTORY
 from bus.limits import surfaces_lifetime_max
 from bus.value import Record, Value, records
 from nexus.gateway.naming import Named
-from nexus.gateway.person_owners import Owners, VerbRefused, text
+from nexus.gateway.person_owners import Directory, Owners, VerbRefused, text
 from nexus.gateway.person_table import Nothing, Run, Typed, checked
 from tools.autonomy import GUEST_ID, ModeName
 from tools.base import Families, Model, Name
@@ -73,6 +73,16 @@ class AgentCapability(AgentNamed):
     held: bool
 
 
+class AgentPause(AgentNamed):
+    paused: bool
+
+
+class AgentBlock(AgentNamed):
+    sender: Typed
+    """The agent that may not send to it, or may again."""
+    blocked: bool
+
+
 class AgentWithhold(AgentNamed):
     tool: Typed
     withheld: bool
@@ -120,7 +130,11 @@ async def agent_list(owners: Owners, asked: AgentsWithin) -> Record:
     facts = await owners.read_each([address.agent(text(one, "agentId")) for one in wanted], "agent_facts")
     return {
         "agents": [
-            {**one, "workspace": directory.workspace_name(text(one, "workspaceId")), **(known or {})}
+            {
+                **one,
+                "workspace": directory.workspace_name(text(one, "workspaceId")),
+                **_named_in(directory, known or {}),
+            }
             for one, known in zip(wanted, facts, strict=True)
         ]
     }
@@ -132,7 +146,9 @@ async def agent_show(owners: Owners, asked: AgentNamed) -> Record:
     meant = directory.agent(asked.agent, asked.workspace)
     listed = next(one for one in directory.agents if one.get("agentId") == meant.id)
     facts = await owners.read(address.agent(meant.id), "agent_facts", {})
-    return {**listed, "workspace": directory.workspace_name(meant.workspace_id), **facts}
+    shown = {**listed, "workspace": directory.workspace_name(meant.workspace_id), **_named_in(directory, facts)}
+    asked_by = directory.agent_name(text(listed, "createdBy"))
+    return {**shown, "askedForBy": asked_by} if asked_by else shown
 
 
 async def agent_token(owners: Owners, asked: AgentNamed) -> Record:
@@ -160,6 +176,24 @@ async def agent_capability(owners: Owners, asked: AgentCapability) -> Record:
     change: Record = {"capability": asked.capability, "held": asked.held}
     await owners.ask(address.agent(meant.id), "agent_set_capability", change)
     return {**_who(meant), **change}
+
+
+async def agent_pause(owners: Owners, asked: AgentPause) -> Record:
+    """A paused agent keeps the tasks that it has, is offered none of them, and nobody can send it more (mesh 2.1)."""
+    meant = await _meant(owners, asked)
+    await owners.ask(address.agent(meant.id), "agent_pause", {"paused": asked.paused})
+    return {**_who(meant), "paused": asked.paused}
+
+
+async def agent_block(owners: Owners, asked: AgentBlock) -> Record:
+    """The sender's tasks are withheld from this agent, `blocked_by_person` (mesh 2.1); or no longer."""
+    directory = await owners.directory()
+    meant = directory.agent(asked.agent, asked.workspace)
+    # Whoever was removed can still be taken off the list.
+    find = directory.agent if asked.blocked else directory.agent_or_removed
+    sender = find(asked.sender, asked.workspace)
+    await owners.ask(address.agent(meant.id), "agent_block", {"agentId": sender.id, "blocked": asked.blocked})
+    return {**_who(meant), "sender": _who(sender), "blocked": asked.blocked}
 
 
 async def agent_withhold(owners: Owners, asked: AgentWithhold) -> Record:
@@ -268,6 +302,14 @@ def _who(meant: Named) -> Record:
     return {"agentId": meant.id, "name": meant.name}
 
 
+def _named_in(directory: Directory, facts: Record) -> Record:
+    """Facts with the names of the agents that are blocked."""
+    blocked = facts.get("blocked")
+    if not isinstance(blocked, list):
+        return facts
+    return {**facts, "blocked": [{"agentId": one, "name": directory.agent_name(str(one))} for one in blocked]}
+
+
 def _no_tool(typed: str) -> Refusal:
     near = difflib.get_close_matches(typed, BY_NAME, n=_NEAR_NAMES_MAX)
     hint = f"Near it: {', '.join(near)}." if near else "`nexus agent show` lists what is withheld already."
@@ -282,6 +324,8 @@ VERBS: Final[Mapping[str, Run]] = {
     "agent.remove": checked(AgentNamed, agent_remove),
     "agent.mode": checked(AgentMode, agent_mode),
     "agent.capability": checked(AgentCapability, agent_capability),
+    "agent.pause": checked(AgentPause, agent_pause),
+    "agent.block": checked(AgentBlock, agent_block),
     "agent.withhold": checked(AgentWithhold, agent_withhold),
     "agent.budget": checked(AgentBudget, agent_budget),
     "agent.credential_add": checked(CredentialAdd, credential_add),

@@ -127,15 +127,26 @@ async def get(owners: Owners, asked: Get) -> Record:
         return {"shard": shard, **found}
     to = _parsed(asked.target)
     if asked.row is None:
-        rows, truncated = await _rows(owners, to, after="", until=None)
+        rows, truncated = await _rows(owners, to)
         return {"address": str(to), "rows": cast("list[Value]", rows), "truncated": truncated}
-    rows, _ = await _rows(owners, to, after=asked.row[:-1], until=asked.row)
-    for one in rows:
-        if one.get("row") == asked.row:
-            return {"address": str(to), **one}
-    raise VerbRefused.by(
-        Refusal(Code.NOT_FOUND, "That owner has no such row. Leave the row out to see which ones it has.")
-    )
+    one = await row_of(owners, to, asked.row)
+    if one is None:
+        raise VerbRefused.by(
+            Refusal(Code.NOT_FOUND, "That owner has no such row. Leave the row out to see which ones it has.")
+        )
+    return {"address": str(to), **one}
+
+
+async def row_of(owners: Owners, to: Address, row: str) -> Record | None:
+    """One row as it is stored: `row` and `value`; None without such a row."""
+    after, limit = row[:-1], 1  # nearly always the next one, and those behind it may be large
+    while True:
+        body: Record = {"address": str(to), "limit": limit, **({"after": after} if after else {})}
+        page = records(await _found(owners, to.shard(owners.shards), "owner_rows", body, _NO_OWNER), "rows")
+        after = text(page[-1], "row") if page else row
+        if after.encode() >= row.encode():
+            return next((one for one in page if one.get("row") == row), None)
+        limit = page_items_max
 
 
 async def _found(owners: Owners, shard: int, verb: str, body: Record, missing: Refusal) -> Record:
@@ -148,10 +159,11 @@ async def _found(owners: Owners, shard: int, verb: str, body: Record, missing: R
         raise
 
 
-async def _rows(owners: Owners, to: Address, *, after: str, until: str | None) -> tuple[list[Record], bool]:
-    """Rows in key order, those behind `after`, stopping behind `until`; and whether the ceiling cut them."""
+async def _rows(owners: Owners, to: Address) -> tuple[list[Record], bool]:
+    """Rows in key order, and whether the ceiling cut them."""
     shard = to.shard(owners.shards)
     found: list[Record] = []
+    after = ""
     while len(found) < owner_rows_listed_max:
         body: Record = {"address": str(to), "limit": page_items_max, **({"after": after} if after else {})}
         page = records(await _found(owners, shard, "owner_rows", body, _NO_OWNER), "rows")
@@ -159,8 +171,6 @@ async def _rows(owners: Owners, to: Address, *, after: str, until: str | None) -
         if len(page) < page_items_max:
             return found[:owner_rows_listed_max], False
         after = text(page[-1], "row")
-        if until is not None and after.encode() >= until.encode():
-            return found, False
     return found[:owner_rows_listed_max], True
 
 

@@ -1,4 +1,5 @@
-"""The verbs behind `nexus-bus trace` and `nexus-bus export`: the journals of all shards, read step by step."""
+"""The verbs behind `nexus-bus trace` and `nexus-bus export`, and the history of a thread: the journals of all shards,
+read step by step."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class Export(Model):
 
 async def trace(owners: Owners, asked: Trace) -> Record:
     """Everything that is stored of one call: its commits in order, its answer's state, messages still under way."""
-    found = await asyncio.gather(*(_records_of(owners, shard, asked.call) for shard in range(owners.shards)))
+    found = await _records_of(owners, "trace_records", {"call": asked.call})
     rest = await asyncio.gather(
         *(
             owners.read(address.host(shard), "trace_rest", {"call": asked.call}, within_ms=inspection_deadline_ms)
@@ -39,7 +40,7 @@ async def trace(owners: Owners, asked: Trace) -> Record:
     return {
         "call": asked.call,
         "state": state,
-        "records": cast("list[Value]", in_order([one for part in found for one in part])),
+        "records": cast("list[Value]", in_order(found)),
         "underWay": cast("list[Value]", [one for host in rest for one in records(host, "underWay")]),
         "deadLetters": [
             f"{shard}:{name!s}" for shard, host in enumerate(rest) for name in _list(host.get("deadLetters"))
@@ -70,17 +71,28 @@ def in_order(found: Sequence[Record]) -> list[Record]:
     return ordered
 
 
-async def _records_of(owners: Owners, shard: int, call: str) -> list[Record]:
-    found: list[Record] = []
-    after: Value = 0
-    while len(found) < records_traced_max:
-        body: Record = {"call": call, "after": after}
-        step = await owners.read(address.host(shard), "trace_records", body, within_ms=inspection_deadline_ms)
-        found += records(step, "records")
-        after = step.get("next")
-        if after is None:
-            break
-    return found
+async def thread_records(owners: Owners, thread_id: str) -> list[Record]:
+    """The commits whose events tell of a thread, each with these events alone, in the order of cause."""
+    return in_order(await _records_of(owners, "trace_thread", {"thread": thread_id}))
+
+
+async def _records_of(owners: Owners, verb: str, about: Record) -> list[Record]:
+    """What every host finds in its journal, up to a ceiling a shard."""
+
+    async def of_shard(shard: int) -> list[Record]:
+        found: list[Record] = []
+        after: Value = 0
+        while len(found) < records_traced_max:
+            step = await owners.read(
+                address.host(shard), verb, {**about, "after": after}, within_ms=inspection_deadline_ms
+            )
+            found += records(step, "records")
+            after = step.get("next")
+            if after is None:
+                break
+        return found
+
+    return [one for part in await asyncio.gather(*map(of_shard, range(owners.shards))) for one in part]
 
 
 async def export(owners: Owners, asked: Export, emit: Emit) -> Record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from pydantic import ValidationError
@@ -16,6 +16,7 @@ from bus.clock import Clock
 from bus.limits import call_deadline_ms_default, page_items_max, person_reads_at_once_max
 from bus.value import Record, Value, records
 from nexus.gateway.naming import Named, resolve
+from nexus.gateway.provider_answers import ProviderSources
 from tools.base import Model
 from tools.errors import Code, Refusal, invalid_arguments, unavailable
 from tools.problems import problems_of
@@ -95,6 +96,8 @@ class Owners:
     shards: int
     gateway: str = ""
     """The incarnation of the gateway that asks: it holds what it lends."""
+    providers: ProviderSources = field(default_factory=ProviderSources)
+    """What this gateway knows of agent programs."""
 
     async def authority_told(self, agent_ids: Iterable[str], **holds: str | bool) -> None:
         """What came to these agents by way of the directory counts at every host from now on (0009, Narrowing).

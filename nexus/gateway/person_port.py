@@ -44,6 +44,7 @@ from nexus.gateway.person_owners import Owners, VerbRefused
 from nexus.gateway.person_scenes import Converse, Talk
 from nexus.gateway.person_table import Stream
 from nexus.gateway.person_verbs import STREAMS, VERBS
+from nexus.gateway.provider_answers import ProviderSources
 from nexus.lineage import Lineage
 from nexus.peer import peer_process_id, peer_user_id
 from tools.errors import Code, Refusal
@@ -94,9 +95,11 @@ class PersonPort:
         gateway: str,
         lineage: LineageOf,
         user_id: int | None = None,
+        providers: ProviderSources | None = None,
     ) -> None:
-        """`gateway` is the incarnation of the gateway that this port belongs to."""
-        self._owners = Owners(caller, clock, shards, gateway)
+        """`gateway` is the incarnation of the gateway that this port belongs to; `providers` what that knows of agent
+        programs."""
+        self._owners = Owners(caller, clock, shards, gateway, providers or ProviderSources())
         self._lineage = lineage
         self._user_id = os.getuid() if user_id is None else user_id
         self._leases = Leases()

@@ -10,7 +10,7 @@ from pydantic import Field
 from bus import address
 from bus.address import DIRECTORY
 from bus.limits import deletion_deadline_ms, grid_columns_max, path_characters_max
-from bus.value import Record, Value
+from bus.value import Record, Value, records
 from nexus.gateway.person_owners import Owners, must_be_applied, text
 from nexus.gateway.person_table import Nothing, Run, Typed, checked
 from tools.agent import Color
@@ -108,7 +108,12 @@ async def workspace_contents(owners: Owners, asked: WorkspaceNamed) -> Record:
         for one in directory.agents
         if one.get("workspaceId") == meant.id and one.get("inherits") is not True
     ]
-    return {"workspaceId": meant.id, "name": meant.name, "canvases": canvases, "agents": agents}
+    listed = await owners.read(address.workspace(meant.id), "channels_list", {})
+    channels: list[Value] = [
+        {"channelId": one.get("channelId"), "name": one.get("name")} for one in records(listed, "channels")
+    ]
+    contents: Record = {"workspaceId": meant.id, "name": meant.name, "canvases": canvases, "channels": channels}
+    return {**contents, "agents": agents}
 
 
 async def workspace_delete(owners: Owners, asked: WorkspaceNamed) -> Record:

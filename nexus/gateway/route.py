@@ -53,6 +53,10 @@ def owner_of(tool: Tool, arguments: Record, stamp: Record, call_id: str) -> Addr
             return address.DIRECTORY
         case Route.SETTINGS:
             return address.SETTINGS
+        case Route.TEAMS:
+            return address.TEAMS
+        case Route.PROVIDERS:
+            return address.PROVIDERS
         case Route.COMPOSED:
             raise ValueError(f"{tool.name} is composed of several owners' answers and has no single address")
         case _:

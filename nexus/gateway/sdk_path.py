@@ -28,6 +28,7 @@ from nexus.gateway.answers import json_rpc_error
 from nexus.gateway.ended_sessions import EndedSessions
 from nexus.gateway.headers import header_values
 from nexus.gateway.mcp import VISIT_KEY, Visit
+from nexus.gateway.provider_clients import Clients
 from nexus.gateway.sessions import SessionShares
 from nexus.gateway.streams import SESSION_HEADER, Streams
 from nexus.gateway.strict_json import RequestId
@@ -40,9 +41,10 @@ _NOT_FOR_SDK: Final = frozenset({b"authorization", b"content-length", b"last-eve
 class SdkPath:
     """`run` it around everything else."""
 
-    def __init__(self, server: Server[Any], clock: Clock, streams: Streams) -> None:
+    def __init__(self, server: Server[Any], clock: Clock, streams: Streams, clients: Clients) -> None:
         self._clock = clock
         self._streams = streams
+        self._clients = clients
         # Hosts, origins and body sizes are judged before, more strictly than the managers can. JSON answers for the
         # older era halve its cost; with them the newer one would lose progress and cancelling by disconnect.
         self._legacy = StreamableHTTPSessionManager(
@@ -94,12 +96,13 @@ class SdkPath:
         agent_id = visit.identity.agent_id
         scope = _for_sdk(scope, visit)
         if not _is_legacy(scope):
-            await self._modern.asgi_app(scope, receive, send)
+            with self._clients.request(visit.client, visit.started_ms):
+                await self._modern.asgi_app(scope, receive, send)
         elif not header_values(scope, b"mcp-session-id") and not self._shares.has_room(agent_id, self._clock.now_ms()):
             text = "You have too many open sessions. End some of them, or wait until they have been idle long enough."
             await json_rpc_error(503, identifier, types.INTERNAL_ERROR, text)(scope, receive, send)
         else:
-            await self._legacy_app(scope, receive, self._counted(scope, send, agent_id))
+            await self._legacy_app(scope, receive, self._counted(scope, send, visit))
 
     def has_stream(self, scope: Scope) -> bool:
         """Whether a GET asks for a session's stream: the newer era asks for its own by POST."""
@@ -109,11 +112,12 @@ class SdkPath:
         """A session's stream of notifications, for as long as it lasts; the refusal when there may be no more."""
         session = header_values(scope, SESSION_HEADER.encode())[0].decode("latin-1")
         scope = _for_sdk(scope, visit)
-        counted = self._counted(scope, send, visit.identity.agent_id)
+        counted = self._counted(scope, send, visit)
         return await self._streams.serve_session(self._legacy_app, scope, receive, counted, visit.identity, session)
 
-    def _counted(self, scope: Scope, send: Send, agent_id: str) -> Send:
+    def _counted(self, scope: Scope, send: Send, visit: Visit) -> Send:
         """A `send` that keeps count of the caller's sessions by what the SDK answers."""
+        agent_id = visit.identity.agent_id
 
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -121,8 +125,10 @@ class SdkPath:
                 for session in header_values(message, b"mcp-session-id") or header_values(scope, b"mcp-session-id"):
                     if has_ended:
                         self._shares.ended(agent_id, session)
+                        self._clients.session_ended(agent_id, session)
                     elif message["status"] < 400:
                         self._shares.used(agent_id, session, self._clock.now_ms())
+                        self._clients.session_used(agent_id, session, visit.client, self._clock.now_ms())
             await send(message)
 
         return counted

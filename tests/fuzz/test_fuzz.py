@@ -129,13 +129,13 @@ def test_a_defect_in_a_tool_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_call_that_is_never_answered_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = call.Journey._reply
+    whole = call.Journey.call
 
-    async def never(journey: call.Journey, request: Any, tool: Tool, *given: Any) -> Any:
-        if tool.name == "canvas_list":
+    async def never(journey: call.Journey, request: Any) -> Any:
+        if request.name == "canvas_list":
             await asyncio.Event().wait()
-        return await whole(journey, request, tool, *given)
+        return await whole(journey, request)
 
     monkeypatch.setattr(driving, "_ANSWER_SECONDS_MAX", 1.0)
-    monkeypatch.setattr(call.Journey, "_reply", never)
+    monkeypatch.setattr(call.Journey, "call", never)
     assert caught() == "no answer came in time"

@@ -9,6 +9,7 @@ from bus.clock import ManualClock
 from bus.value import Record
 from nexus.gateway.asgi import Gateway
 from nexus.gateway.compose import Composer
+from nexus.gateway.provider_answers import ProviderAnswers, ProviderSources
 from nexus.gateway.route import owner_of
 from tests.support.gateway_bench import AGENT, PORT, STAMP, WORKSPACE, GatewayBench, in_loop
 from tests.support.scripted_caller import ScriptedCaller
@@ -46,18 +47,49 @@ OWNERS: dict[str, Record] = {
         "nextAfter": "b",
     },
     "agent_facts": FACTS,
+    "agent_get": {
+        "agentId": AGENT,
+        "name": "Ada",
+        "persona": None,
+        "kind": "agent",
+        "color": "#aabbcc",
+        "defaultProvider": None,
+        "isSelf": True,
+    },
+    "own_channels": {"channels": [{"channelId": "h", "name": "Reviews"}]},
+    "team_show": {
+        "teamId": "t",
+        "name": "Reviewers",
+        "memberCount": 2,
+        "origin": "local",
+        "description": None,
+        "createdAt": "2027-01-15T08:00:00.000Z",
+        "members": [AGENT, "b"],
+    },
+    "agents_named": {"agents": [{"agentId": AGENT, "name": "Ada", "inYourWorkspace": True}]},
+    "providers_enabled": {"enabled": [{"providerId": "codex", "path": "/opt/codex", "enabledAt": "-"}]},
     "outlooks": {
         "autonomyMode": "auto",
         "tools": [{"name": tool.name, "status": "available", "reason": None, "isHeld": True} for tool in TOOLS],
     },
 }
 
+ARGUMENTS: dict[str, Record] = {
+    "agent_get": {"agentId": AGENT},
+    "team_detail": {"teamId": "t"},
+    "provider_detail": {"providerId": "codex"},
+}
+"""What a composed tool cannot do without."""
+
 
 def test_every_composed_tool_has_a_composition_and_every_other_one_an_owner() -> None:
-    Composer(TOOLS)
+    clock = ManualClock()
+    Composer(TOOLS, ProviderAnswers(ScriptedCaller(), clock, ProviderSources()).compositions)
+    with pytest.raises(ValueError, match="provider_list"):
+        Composer(TOOLS)
     for tool in TOOLS:
         if tool.route is not Route.COMPOSED:
-            owner_of(tool, {}, STAMP, ManualClock().new_id())
+            owner_of(tool, {}, STAMP, clock.new_id())
 
 
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.route is Route.COMPOSED], ids=lambda tool: tool.name)
@@ -69,7 +101,7 @@ def test_what_is_composed_fits_the_tools_output_model(tool: Tool) -> None:
         async with GatewayBench(TOOLS) as bench:
             for verb, answer in OWNERS.items():
                 bench.caller.on(verb, answer)
-            result = await bench.call(tool.name)
+            result = await bench.call(tool.name, ARGUMENTS.get(tool.name))
             assert result["isError"] is False, result["structuredContent"]
             cursor = result["structuredContent"].get("nextCursor")
             if cursor is not None:

@@ -10,6 +10,7 @@ from bus.limits import page_items_default
 from bus.value import Record
 from nexus.gateway.compose import Composer
 from nexus.gateway.reading import OwnerRefused, Reading
+from nexus.gateway.route import NEVER_AN_ID
 from tests.support.gateway_bench import AGENT, STAMP, WORKSPACE, in_loop, tool
 from tests.support.scripted_caller import ScriptedCaller, Sent
 from tools.base import Route
@@ -154,6 +155,29 @@ async def test_peers_are_the_agents_that_can_be_sent_to_and_agents_are_all() -> 
     assert isinstance(agents, list) and isinstance(peers, list)
     assert [agent["agentId"] for agent in agents if isinstance(agent, dict)] == [AGENT, "ready", "fresh"]
     assert peers == [{"agentId": "ready", "name": "Ready", "capabilityTier": "deliver", "withheld": []}]
+
+
+@in_loop
+async def test_ones_own_identity_comes_with_ones_channels_and_anothers_without() -> None:
+    """mesh 1"""
+    caller = ScriptedCaller()
+    caller.on("agent_get", lambda sent: {"agentId": sent.to.id, "isSelf": sent.to.id == AGENT})
+    channels: Record = {"channels": [{"channelId": "h", "name": "Reviews"}]}
+    caller.on("own_channels", channels)
+    assert await compose(caller, "agent_get", {"agentId": AGENT}) == {"agentId": AGENT, "isSelf": True, **channels}
+    assert await compose(caller, "agent_get", {"agentId": "b"}) == {"agentId": "b", "isSelf": False, "channels": None}
+    assert [str(sent.to) for sent in caller.sent_of("own_channels")] == [str(address.workspace(WORKSPACE))]
+
+
+@in_loop
+async def test_an_id_that_no_agent_can_have_is_asked_of_an_owner_that_has_nothing() -> None:
+    """common 3.3"""
+    caller = ScriptedCaller()
+    caller.on("agent_get", NOT_FOUND)
+    for named in ("not an id", "-", "nobody"):
+        with pytest.raises(OwnerRefused):
+            await compose(caller, "agent_get", {"agentId": named})
+    assert {sent.to.id for sent in caller.sent} == {NEVER_AN_ID, "nobody"}
 
 
 @in_loop

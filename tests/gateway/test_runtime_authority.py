@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 import pytest
@@ -21,10 +22,13 @@ from bus.runtime_frames import (
 )
 from bus.runtime_limits import (
     runtime_credit_bytes_min,
+    runtime_hellos_open_max,
 )
+from bus.value import Record
 from tests.support.gateway_bench import in_loop
 from tests.support.loop import until
 from tests.support.runtime_bench import Raw, RuntimeBench
+from tests.support.scripted_caller import Sent
 from tests.support.scripted_mailbox import SECRET, TOKEN
 from tools.errors import Code, Refusal
 
@@ -156,3 +160,24 @@ async def test_a_runtime_counts_as_a_connection_and_its_requests_as_calls_of_its
 
 def _limits(bench: RuntimeBench, **limits: int) -> None:
     bench.mailbox.caller.on("authenticate", lambda sent: {"authenticated": True, "waiting": 0, "limits": {**limits}})
+
+
+@in_loop
+async def test_no_more_tokens_are_being_judged_at_once_than_may() -> None:
+    """security 2.23: strangers cost a bounded number of questions."""
+    async with RuntimeBench() as bench:
+        judging: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
+
+        async def held(sent: Sent) -> Record:
+            return await judging
+
+        bench.mailbox.caller.on("authenticate", held)
+        strangers = [Raw(bench.wire) for _ in range(runtime_hellos_open_max + 1)]
+        for number, stranger in enumerate(strangers):
+            for _ in range(2):  # said twice by one, it is judged once
+                stranger.hello(f"r{number}")
+        refused = await strangers[-1].next(Refused)
+        assert (refused.code, refused.retryable) == ("rate_limited", True)
+        assert len(bench.mailbox.caller.sent_of("authenticate")) == runtime_hellos_open_max
+        judging.set_result({"authenticated": False})
+        assert (await strangers[0].next(Refused)).code == "unidentified_caller"

@@ -20,10 +20,13 @@ from bus.runtime_limits import (
     runtime_leased_at_once_max,
     runtime_silence_ms_max,
 )
+from bus.value import Record
 from nexus.gateway.runtime_port import RuntimePort
 from tests.support.gateway_bench import in_loop
 from tests.support.loop import until
 from tests.support.runtime_bench import Raw, RuntimeBench
+from tests.support.scripted_caller import Sent
+from tools.errors import Code, Refusal
 
 
 @in_loop
@@ -217,3 +220,66 @@ async def test_context_references_are_read_as_the_recipient_when_a_task_is_deliv
 def _sweep(port: RuntimePort) -> None:
     port._sweep.cancel()
     port._forget_silent()
+
+
+@in_loop
+async def test_a_mailbox_that_cannot_lease_now_is_asked_again_at_the_next_notice() -> None:
+    """mesh 4.4"""
+    async with RuntimeBench() as bench:
+        lease = bench.mailbox._mail_lease
+        bench.mailbox.caller.on("mail_lease", Refusal(Code.STORAGE_FULL, "Full."))
+        bench.mailbox.put("t0")
+        runtime = await bench.raw(credit=1)
+        await until(lambda: bool(bench.mailbox.caller.sent_of("mail_lease")))
+        bench.mailbox.caller.on("mail_lease", lease)
+        bench.mailbox.tell(leasable=True)
+        await runtime.next(Deliver)
+
+
+@in_loop
+async def test_a_defect_in_leasing_tells_the_runtime_to_come_again() -> None:
+    """common 6.3"""
+    async with RuntimeBench() as bench:
+        lease = bench.mailbox._mail_lease
+        bench.mailbox.caller.on("mail_lease", RuntimeError("a defect"))
+        runtime = await bench.raw(credit=1)
+        refused = await runtime.next(Refused)
+        assert (refused.code, refused.retryable) == ("unavailable", True) and "defect" not in refused.message
+        bench.mailbox.caller.on("mail_lease", lease)
+        bench.mailbox.put("t0")
+        runtime.hello()
+        await runtime.next(Welcome)
+        runtime.credit(1)
+        await runtime.next(Deliver)
+
+
+@in_loop
+async def test_what_was_leased_for_a_runtime_that_left_meanwhile_is_given_back() -> None:
+    """mesh 4.4"""
+    async with RuntimeBench() as bench:
+        answering: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        lease = bench.mailbox._mail_lease
+
+        async def slow(sent: Sent) -> Record:
+            await answering
+            return lease(sent)
+
+        bench.mailbox.caller.on("mail_lease", slow)
+        bench.mailbox.put("t0")
+        runtime = await bench.raw(credit=1)
+        await until(lambda: bool(bench.mailbox.caller.sent_of("mail_lease")))
+        runtime.say(Bye())
+        await runtime.next(Bye)
+        answering.set_result(None)
+        await until(lambda: bench.mailbox.released == ["t0.1"])
+
+
+@in_loop
+async def test_a_runtime_that_takes_nothing_any_more_is_given_up_and_what_it_was_sent_given_back() -> None:
+    """mesh 5.1; security 2.23"""
+    async with RuntimeBench() as bench:
+        runtime = await bench.raw(credit=1)
+        runtime.connection.close()
+        bench.mailbox.put("t0")
+        await until(lambda: bench.mailbox.released == ["t0.1"])
+        assert bench.port.runtimes == 0

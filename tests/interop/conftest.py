@@ -12,7 +12,7 @@ import pytest
 from tests.interop import node_judges, serving
 from tests.processes.conftest import PRODUCT, Running
 from tests.support.outside import WHY_SKIPPED, are_outside
-from tests.support.processes import Nexus
+from tests.support.processes import Nexus, started
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,7 @@ class Judged:
         return self.running.nexus.home
 
     def agent(self, name: str) -> Agent:
-        added = self.running.person("agent", "add", name, "--workspace", self.workspace_id, "--capability", "mesh")
-        return Agent(added["agentId"], added["token"])
+        return Agent(*self.running.token(name, self.workspace_id))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,13 +53,9 @@ def _outside() -> None:
 def judged() -> Iterator[Judged]:
     with tempfile.TemporaryDirectory(prefix="nx-") as folder:
         home = Path(folder) / "home"
-        started = Nexus(home, serving.COMMAND).start()
-        nexus = Nexus(home, PRODUCT)
-        running = Running(nexus, started["url"])
-        try:
+        with started(Nexus(home, serving.COMMAND)) as record:
+            running = Running(Nexus(home, PRODUCT), record["url"])
             yield Judged(running, running.workspace("Judged"))
-        finally:
-            assert nexus.run("down").code == 0
 
 
 @pytest.fixture(scope="session")

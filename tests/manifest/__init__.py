@@ -35,7 +35,6 @@ CODES_NOT_BUILT: Final[frozenset[str]] = frozenset(
         "pinned",
         "version_conflict",
         "knowledge_disabled",
-        "cloud_managed",
     }
 )
 """Refusal codes that nothing can answer yet."""

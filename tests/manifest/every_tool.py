@@ -59,7 +59,7 @@ NOT_BUILT = frozenset({"common 4.7"})
 PARTLY_BUILT = {
     "common 7.2": "there is no shared memory yet, which refuses instead",
     "common 4.3": "browser_release_control does not exist yet",
-    "common 5.3": "only canvases and workspaces are approved yet, no files, elements or programs",
+    "common 5.3": "canvases, workspaces, teams and programs are approved, no files and elements yet",
     "common 5.6": "there is no console yet: what is shown is a page that names the person's commands",
     "common 8.5": "artifacts do not exist yet; too many canvases of one workspace are not refused",
     "common 1.3": "no family can come and go yet",

@@ -18,6 +18,8 @@ FACTS: Record = {
     "capabilities": ["mesh"],
     "withheld": [{"tool": "canvas_list", "by": "agent"}],
     "inherits": True,
+    "paused": True,
+    "blocked": ["a1", "gone"],
     "createdAt": "2027-01-01T00:00:00.000Z",
     "persona": None,
     "credentials": [
@@ -37,6 +39,8 @@ SCRIPT: Script = {
     ("agent/-/b1", "agent_set_mode"): {},
     ("agent/-/b1", "agent_set_capability"): {},
     ("agent/-/b1", "agent_set_withheld"): {},
+    ("agent/-/b1", "agent_pause"): {},
+    ("agent/-/b1", "agent_block"): {},
     ("agent/-/b1", "agent_set_budget"): {},
     ("agent/-/b1", "credential_add"): {},
     ("agent/-/b1", "credential_revoke"): {},
@@ -92,6 +96,20 @@ CHANGES = [
         "credential_narrow",
         {"name": "laptop", "families": None},
         "The credential laptop of agent Bo (b1) is served: canvas",
+    ),
+    (("agent", "pause", "Bo"), "agent_pause", {"paused": True}, "is paused"),
+    (("agent", "resume", "Bo"), "agent_pause", {"paused": False}, "is offered tasks again"),
+    (
+        ("agent", "block", "Bo", "--from", "a1"),
+        "agent_block",
+        {"agentId": "a1", "blocked": True},
+        "Agent Ada (a1) cannot send to Bo (b1).",
+    ),
+    (
+        ("agent", "unblock", "Bo", "--from", "a1"),
+        "agent_block",
+        {"agentId": "a1", "blocked": False},
+        "Agent Ada (a1) is no longer blocked from sending to Bo (b1).",
     ),
     (
         ("agent", "credential", "revoke", "Bo", "laptop"),
@@ -217,6 +235,31 @@ def test_an_agent_is_shown_whole_and_listed_with_its_authority(monkeypatch: pyte
         ]
 
 
+def test_that_an_agent_is_paused_and_whom_it_is_closed_to_is_shown_and_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """mesh 2.1"""
+    with commands(monkeypatch, SCRIPT) as (run, _):
+        shown = [line.split(maxsplit=2) for line in run.nexus("agent", "show", "Bo").stdout.splitlines()]
+        assert ["mode:", "approval", "(paused)"] in shown
+        assert ["blocked", "senders:", "Ada, gone"] in shown
+        listed = run.nexus("agent", "list").stdout
+        assert "approval (paused)" in listed and "Ada, gone" in listed
+        told = run.json("agent", "show", "Bo")
+        assert told["paused"] is True
+        assert told["blocked"] == [{"agentId": "a1", "name": "Ada"}, {"agentId": "gone", "name": ""}]
+
+
+def test_one_that_was_removed_can_be_unblocked_and_not_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    directory: Record = {
+        "workspaces": [],
+        "agents": [{"agentId": "b1", "name": "Bo", "workspaceId": "w2"}],
+        "removed": [{"agentId": "r1", "name": "Rex", "workspaceId": "w2"}],
+    }
+    with commands(monkeypatch, {**SCRIPT, ("app/-/directory", "directory_list"): directory}) as (run, port):
+        assert run.nexus("agent", "block", "Bo", "--from", "Rex").exit_code == exit_codes.REFUSED
+        assert run.nexus("agent", "unblock", "Bo", "--from", "Rex").exit_code == exit_codes.OK
+        assert port.caller.bodies("agent_block") == [{"agentId": "r1", "blocked": False}]
+
+
 def test_the_guest_is_off_until_it_is_switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """common 2.3"""
     with commands(monkeypatch, {**SCRIPT, ("agent/-/guest", "agent_facts"): NOT_FOUND}) as (run, port):
@@ -233,6 +276,7 @@ def test_what_others_typed_about_an_agent_cannot_act_on_the_terminal(monkeypatch
         **FACTS,
         "persona": HOSTILE,
         "mode": HOSTILE,
+        "blocked": [HOSTILE],
         "withheld": [{"tool": HOSTILE, "by": HOSTILE}, HOSTILE],
         "credentials": [{"name": HOSTILE, "createdAt": HOSTILE, "lastUsedAt": HOSTILE}],
         "budget": {"usedLifetime": HOSTILE},
@@ -268,6 +312,10 @@ def test_what_others_typed_about_an_agent_cannot_act_on_the_terminal(monkeypatch
         ("agent", "pin"),
         ("agent", "inherit"),
         ("agent", "rename"),
+        ("agent", "pause"),
+        ("agent", "resume"),
+        ("agent", "block"),
+        ("agent", "unblock"),
         ("agent", "credential", "add"),
         ("agent", "credential", "families"),
         ("agent", "credential", "list"),
@@ -286,5 +334,6 @@ def test_each_command_of_authority_has_examples_exit_codes_home_and_json(path: t
     shown = Commands().nexus(*path, "--help").stdout
     for part in (f"nexus {' '.join(path)}", "Examples:", "Exit codes:", "--home", "--json"):
         assert part in shown
+    verb = {"resume": "pause", "unblock": "block"}.get(path[-1], "_".join(path[1:]))
     if path[0] != "approvals":
-        assert f"{path[0]}.{'_'.join(path[1:])}" in VERBS
+        assert f"{path[0]}.{verb}" in VERBS

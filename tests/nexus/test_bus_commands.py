@@ -20,6 +20,7 @@ from nexus.gateway.person_backup import Backup, backup
 from nexus.gateway.person_owners import Owners, VerbRefused
 from nexus.gateway.person_verbs import STREAMS, VERBS
 from tests.nexus.test_person_cli import HOSTILE, commands
+from tests.nexus.test_person_port import LISTS
 from tests.support.hosts import Hosts
 from tests.support.loop import until
 from tests.support.person_port import ask, refused_code, running_port
@@ -163,6 +164,8 @@ def test_a_host_that_does_not_hold_makes_the_backup_try_again_and_then_be_refuse
 
 
 SCRIPT: Script = {
+    **LISTS,
+    ("mailbox", "mailbox_peek"): {"isPaused": False, "queued": 0},
     ("host", "check_store"): {"problems": [{"shard": 0, "row": HOSTILE, "problem": HOSTILE}], "rows": 3},
     ("host", "check_owners"): {"problems": [], "owners": 1},
     ("host", "pending"): {

@@ -6,14 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from nexus import bus_cli, exit_codes
-from nexus.cli import build_app
+from nexus.cli import TOPICS, build_app, new_app
 from nexus.command import run_command
 from nexus.config import create_home
 
@@ -174,3 +176,26 @@ def test_ctrl_c_has_the_code_that_shells_give_it() -> None:
         raise KeyboardInterrupt
 
     assert run_command(app, "x", []) == exit_codes.INTERRUPTED
+
+
+def commands_of(app: typer.Typer) -> list[str]:
+    command = typer.main.get_command(app)
+    assert isinstance(command, TyperGroup)
+    return list(command.commands)
+
+
+@pytest.mark.parametrize(("register", "commands"), TOPICS.items(), ids=lambda one: getattr(one, "__name__", ""))
+def test_each_topic_adds_what_the_table_says_and_is_found_by_it(
+    register: Callable[[typer.Typer], None], commands: tuple[str, ...]
+) -> None:
+    alone = new_app()
+    register(alone)
+    assert commands_of(alone) == [*commands]
+    for command in commands:
+        assert commands_of(build_app(command)) == [*commands]
+
+
+def test_the_help_and_a_word_that_is_no_command_have_all_topics() -> None:
+    every = [command for commands in TOPICS.values() for command in commands]
+    assert sorted(commands_of(build_app())) == sorted(every)
+    assert commands_of(build_app()) == commands_of(build_app("--help")) == commands_of(build_app("statsu"))

@@ -94,11 +94,34 @@ def test_the_list_tells_which_clients_are_found_and_connected(typist: Typist) ->
     (typist.programs / "claude").write_text("")
     (typist.programs / "claude").chmod(0o755)
     listed = {one["client"]: one for one in typist.json("connect", "--list")["clients"]}
-    assert set(listed) == set(BEFORE)
+    assert set(listed) == {*BEFORE, "generic"}
     assert {name for name, one in listed.items() if one["found"]} == {"claude-code", "gemini", "codex"}
-    assert {name: one["connectedAs"] for name, one in listed.items() if one["connectedAs"]} == {"codex": "a1"}
+    assert {name: one["connections"] for name, one in listed.items() if one["connections"]} == {
+        "codex": [
+            {"agentId": "a1", "name": "Ada", "credential": "connect-codex", "state": "connected", "families": None}
+        ]
+    }
     assert "cannot be edited" in listed["gemini"]["problem"]
-    assert "CONNECTED AS" in typist.type("connect", "--list").stdout
+
+
+def test_the_list_shows_people_names_families_and_what_was_revoked(typist: Typist) -> None:
+    """common 1.3, 2.1"""
+    typist.type("connect", "codex", "--agent", "Ada", "--families", "canvas,agent")
+    typist.type("connect", "generic", "--agent", "Bo")
+    typist.type("connect", "zed", "--agent", "Ada")
+    del typist.desk.person.tokens["a1", "connect-zed"]
+    rows = {line.split()[0]: line for line in typist.type("connect", "--list").stdout.splitlines()}
+    assert "CONNECTED AS" in rows["CLIENT"] and "FAMILIES" in rows["CLIENT"]
+    assert all(part in rows["codex"] for part in ("Ada", "connected", "canvas, agent"))
+    assert all(part in rows["generic"] for part in ("Bo", "connected", "all"))
+    assert all(part in rows["zed"] for part in ("Ada", "credential revoked"))
+    assert "Ada" not in rows["cursor"]
+
+
+def test_a_configuration_that_goes_with_its_entry_is_said(typist: Typist) -> None:
+    typist.type("connect", "codex", "--agent", "Ada")
+    gone = typist.type("disconnect", "codex", "--agent", "Ada")
+    assert "config.toml, which held nothing else and is gone" in gone.stdout
 
 
 @pytest.mark.parametrize(

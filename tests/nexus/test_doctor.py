@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from pathlib import Path
 
 import pytest
 
 from bus.journal import GroupWriter
 from bus.store_lmdb import LmdbStore
+from nexus import doctor
 from nexus.config import Home, create_home
 from nexus.doctor import Check, Outcome, check_file_system, check_port, examine, file_system_of
+from nexus.person_client import PersonClient
 from nexus.sockets import listen_on_port, port_of
+from tests.nexus.test_person_port import LISTS
+from tests.support.person_port import running_port
+from tools.errors import unavailable
 
 MOUNTS = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -80,3 +87,37 @@ def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path, path: str,
 
 def test_without_a_mount_table_nothing_is_claimed(tmp_path: Path) -> None:
     assert file_system_of(tmp_path, tmp_path / "none") is None
+
+
+def test_what_the_mesh_needs_is_a_warning_each_and_nothing_while_nexus_does_not_run(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """mesh 4.4"""
+    assert not [check for check in examine(home.path) if check.name == "mesh"]
+    with running_port(LISTS) as port:
+        monkeypatch.setattr(doctor, "PersonClient", lambda run: PersonClient(port.run))
+        port.caller.on("mailbox_peek", {"queued": 0}, "mailbox")
+        assert found(examine(home.path), "mesh").outcome is Outcome.GOOD
+        port.caller.on("mailbox_peek", {"isPaused": True, "queued": 2}, "mailbox/-/b1")
+        check = found(examine(home.path), "mesh")
+        assert check.outcome is Outcome.WARNING
+        assert "Bo (b1) is paused and has 2 tasks waiting" in check.text
+        port.caller.on("directory_list", unavailable(), "app/-/directory")
+        assert "could not be looked at" in found(examine(home.path), "mesh").text
+
+
+@pytest.mark.parametrize("line", [b"1234\n", b"not json\n", b"\xff\n"])
+def test_whatever_else_listens_on_the_persons_socket_is_told_of_and_ends_no_examination(
+    home: Home, line: bytes
+) -> None:
+    path = home.run / "person.sock"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(path))
+        listening.listen(1)
+        answering = threading.Thread(target=lambda: listening.accept()[0].sendall(line))
+        answering.start()
+        check = found(examine(home.path), "mesh")
+        answering.join(10)
+    assert check.outcome is Outcome.WARNING
+    assert "does not answer as NEXUS does" in check.text

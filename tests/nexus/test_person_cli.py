@@ -16,10 +16,23 @@ from typer.testing import CliRunner, Result
 
 from bus.events import CATALOGUE
 from bus.value import Record, Value
-from nexus import agent_cli, approvals_cli, asking, bus_cli, exit_codes, person_cli, settings_cli
+from nexus import (
+    agent_cli,
+    approvals_cli,
+    asking,
+    bus_cli,
+    channel_cli,
+    exit_codes,
+    person_cli,
+    provider_cli,
+    settings_cli,
+    team_cli,
+    thread_cli,
+)
 from nexus.config import HomeMissing, HomeRefused
 from nexus.gateway.person_scenes import CONVERSATIONS
 from nexus.gateway.person_verbs import VERBS
+from nexus.gateway.provider_answers import ProviderSources
 from nexus.person_client import NOT_RUNNING_TEXT
 from tests.nexus.test_person_port import LISTS
 from tests.nexus.test_person_scenes import exported, importing
@@ -36,7 +49,8 @@ class Commands:
 
     def __init__(self) -> None:
         self._nexus = typer.Typer()
-        for topic in (person_cli, agent_cli, approvals_cli, settings_cli):
+        topics = (person_cli, agent_cli, channel_cli, approvals_cli, settings_cli, thread_cli, team_cli, provider_cli)
+        for topic in topics:
             topic.register(self._nexus)
 
     def nexus(self, *arguments: str) -> Result:
@@ -52,8 +66,10 @@ class Commands:
 
 
 @contextmanager
-def commands(monkeypatch: pytest.MonkeyPatch, script: Script) -> Iterator[tuple[Commands, RunningPort]]:
-    with running_port(script) as port:
+def commands(
+    monkeypatch: pytest.MonkeyPatch, script: Script, providers: ProviderSources | None = None
+) -> Iterator[tuple[Commands, RunningPort]]:
+    with running_port(script, providers=providers) as port:
         monkeypatch.setattr(asking, "resolve_home", lambda given: SimpleNamespace(run=port.run))
         yield Commands(), port
 
@@ -164,7 +180,7 @@ def test_what_others_typed_cannot_act_on_the_terminal(monkeypatch: pytest.Monkey
         ("host", "events"): {"events": [event], "last": 1},
         ("host", "owners"): {"owners": [{"address": HOSTILE}]},
         ("host", "owner_rows"): {"rows": [{"row": HOSTILE, "value": HOSTILE}]},
-        ("mailbox", "mailbox_peek"): {"deliveries": [{"title": HOSTILE}], "note": HOSTILE},
+        ("mailbox", "mailbox_peek"): {"deliveries": [{"title": HOSTILE}], "note": HOSTILE, "isPaused": True},
     }
     with commands(monkeypatch, script) as (run, _):
         results = [

@@ -32,12 +32,13 @@ def test_an_update_tells_only_what_is_given() -> None:
         assert port.caller.bodies("workspace_update") == [{"workspaceId": "w1", "name": "New"}]
 
 
-def test_the_contents_of_a_workspace_are_its_canvases_and_the_agents_pinned_there() -> None:
+def test_the_contents_of_a_workspace_are_its_canvases_channels_and_the_agents_pinned_there() -> None:
     with running_port(LISTS) as port:
         assert ask(port, "workspace.contents", {"workspace": "Shop"})["ok"] == {
             "workspaceId": "w2",
             "name": "Shop",
             "canvases": [{"canvasId": "c2", "title": "Plan"}],
+            "channels": [{"channelId": "h2", "name": "Reviews"}],
             "agents": [{"agentId": "a2", "name": "Ada"}, {"agentId": "b1", "name": "Bo"}],
         }
 

@@ -21,6 +21,8 @@ def test_without_yes_a_deletion_only_shows_what_it_would_destroy(monkeypatch: py
         result = run.nexus("workspace", "delete", "Shop")
         assert result.exit_code == exit_codes.USAGE
         assert "Plan" in result.stderr
+        assert "1 channels, with who is a member" in result.stderr
+        assert "Reviews" in result.stderr
         assert "2 agents pinned there" in result.stderr
         assert "--yes" in result.stderr
         as_json = json.loads(run.nexus("workspace", "delete", "Shop", "--json").stdout)

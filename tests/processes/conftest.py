@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from bus.value import Record, Value
+from nexus.config import open_home
+from nexus.person_client import PersonClient
 from tests.support.mcp_http import McpHttp
 from tests.support.outside import WHY_SKIPPED, are_outside
-from tests.support.processes import Nexus
+from tests.support.processes import Nexus, started
 
 PRODUCT = (sys.executable, "-I", "-m", "nexus")
 
@@ -33,11 +36,20 @@ class Running:
         return outcome.record
 
     def workspace(self, name: str) -> str:
-        return str(self.person("workspace", "add", name)["workspaceId"])
+        return str(self._ask("workspace.add", {"name": name})["workspaceId"])
 
     def agent(self, name: str, workspace: str) -> tuple[str, McpHttp]:
-        added = self.person("agent", "add", name, "--workspace", workspace, "--capability", "mesh")
-        return added["agentId"], McpHttp(self.url, added["token"])
+        agent_id, token = self.token(name, workspace)
+        return agent_id, McpHttp(self.url, token)
+
+    def token(self, name: str, workspace: str) -> tuple[str, str]:
+        """A new agent's id and token."""
+        added = self._ask("agent.add", {"name": name, "workspace": workspace, "capabilities": ["mesh"]})
+        return str(added["agentId"]), str(added["token"])
+
+    def _ask(self, verb: str, arguments: dict[str, Value]) -> Record:
+        """What a test only sets up is asked for at the person's socket: a command takes half a second to begin."""
+        return PersonClient(open_home(self.nexus.home).run).ask(verb, arguments)
 
     def events(self) -> list[dict[str, Any]]:
         outcome = Nexus(self.nexus.home, (sys.executable, "-I", "-m", "nexus.bus_cli")).run(
@@ -58,8 +70,5 @@ def _outside() -> None:
 def running() -> Iterator[Running]:
     with tempfile.TemporaryDirectory(prefix="nx-") as folder:
         nexus = Nexus(Path(folder) / "home", PRODUCT)
-        started = nexus.start()
-        try:
-            yield Running(nexus, started["url"])
-        finally:
-            assert nexus.run("down").code == 0
+        with started(nexus) as record:
+            yield Running(nexus, record["url"])

@@ -104,6 +104,7 @@ def test_what_tool_list_says_is_word_for_word_what_a_call_is_told(running: Runni
             assert error_of(told)["message"] == listed[name]["disabledReason"], (command, name)
 
 
+@pytest.mark.timeout(300)
 def test_an_approved_deletion_happens_once_and_only_with_its_approval_over_kills(running: Running) -> None:
     """common 5.2, 8.1"""
     seed = int(os.environ.get("NEXUS_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
@@ -144,6 +145,7 @@ def _card(running: Running, approval: str) -> dict[str, Any] | None:
     return outcome.record if outcome.code == 0 else None
 
 
+@pytest.mark.timeout(300)
 def test_a_plans_record_and_the_budget_are_complete_over_kills(running: Running) -> None:
     """common 8.1; work-plan-tool, plan_*, creation budget"""
     seed = int(os.environ.get("NEXUS_TEST_SEED", random.SystemRandom().randrange(1 << 32)))

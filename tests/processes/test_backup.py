@@ -64,6 +64,7 @@ class Writer:
         return max((revision for at, revision in list(self.acknowledged) if at < moment), default=1)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("shards", [1, 2])
 def test_every_write_that_was_acknowledged_before_a_backup_is_in_the_restored_home(shards: int) -> None:
     """common 8.1"""

@@ -68,6 +68,7 @@ PRODUCT = (sys.executable, "-I", "-m", "nexus")
 LONG = "x" * 30_000
 
 
+@pytest.mark.timeout(300)
 def test_an_agent_fills_the_disk_and_the_person_stops_it_and_goes_on() -> None:
     """common 8.5, security 2.23"""
     with tempfile.TemporaryDirectory(prefix="nx-") as parent:

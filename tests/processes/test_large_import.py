@@ -38,7 +38,7 @@ def half_sent(running: Running, workspace: str, lines: int) -> Iterator[socket.s
         connection.settimeout(30)
         connection.connect(str(resolve_home(running.nexus.home).run / "person.sock"))
         connection.sendall(b"".join(json.dumps(line).encode() + b"\n" for line in said))
-        eventually(lambda: canvas_rows(running) - before >= lines * 125, seconds=20)
+        eventually(lambda: canvas_rows(running) - before >= lines * 125)
         yield connection
 
 
@@ -102,7 +102,7 @@ def test_a_sender_that_is_gone_leaves_nothing_behind(running: Running, file: Pat
     before = canvas_rows(running)
     with half_sent(running, workspace, 3):
         kill(running, "shard-0")
-    eventually(lambda: canvas_rows(running) == before, seconds=20)
+    eventually(lambda: canvas_rows(running) == before)
     assert listed(running, workspace) == []
     imported(running, workspace, file, "After")
     assert listed(running, workspace) == ["After"]

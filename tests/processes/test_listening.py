@@ -111,11 +111,11 @@ async def test_a_listener_is_told_of_tasks_also_after_the_host_and_the_gateway_w
     """mesh 5.3, common 8.1"""
     workspace = running.workspace(f"Listening {era}")
     _, sender = running.agent(f"sender {era}", workspace)
-    added = running.person("agent", "add", f"listener {era}", "--workspace", workspace, "--capability", "mesh")
-    sender_task = {"agentId": added["agentId"], "task": {"title": "Count", "instructions": "Count the beans."}}
-    running_once = McpOnce(running, added["token"])
+    agent_id, token = running.token(f"listener {era}", workspace)
+    sender_task = {"agentId": agent_id, "task": {"title": "Count", "instructions": "Count the beans."}}
+    running_once = McpOnce(running, token)
     await running_once.read()
-    listener = Listener(running, added["token"], era)
+    listener = Listener(running, token, era)
     listening = asyncio.create_task(listener.run())
     try:
         await listener.until(connections=1)
@@ -164,9 +164,9 @@ def until_sent(sender: Any, task: dict[str, Any], key: str) -> None:
 async def test_a_stream_ends_when_the_person_revokes_its_credential(running: Running) -> None:
     """common 2.1, security 2.10"""
     workspace = running.workspace("Revoking")
-    added = running.person("agent", "add", "revoked", "--workspace", workspace, "--capability", "mesh")
+    agent_id, token = running.token("revoked", workspace)
     async with (
-        connected(running, added["token"], "2026-07-28") as client,
+        connected(running, token, "2026-07-28") as client,
         client.listen(resource_subscriptions=[MAILBOX]) as subscription,
     ):
 
@@ -175,7 +175,7 @@ async def test_a_stream_ends_when_the_person_revokes_its_credential(running: Run
                 raise AssertionError("nothing was to be told")
 
         ending = asyncio.create_task(to_the_end())
-        await asyncio.to_thread(running.person, "agent", "token", added["agentId"], "--replace")
+        await asyncio.to_thread(running.person, "agent", "token", agent_id, "--replace")
         async with asyncio.timeout(10):
             await ending
 
@@ -184,8 +184,8 @@ async def test_a_stream_ends_when_the_person_revokes_its_credential(running: Run
 async def test_a_call_waits_for_the_persons_command_and_then_runs(running: Running) -> None:
     """common 5.2, 5.6"""
     workspace = running.workspace("Approving")
-    added = running.person("agent", "add", "asking", "--workspace", workspace, "--capability", "mesh")
-    running.person("agent", "mode", added["agentId"], "approval")
+    agent_id, token = running.token("asking", workspace)
+    running.person("agent", "mode", agent_id, "approval")
     shown: list[str] = []
 
     async def show(context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
@@ -193,10 +193,10 @@ async def test_a_call_waits_for_the_persons_command_and_then_runs(running: Runni
         shown.append(params.url)
         return types.ElicitResult(action="accept")
 
-    async with connected(running, added["token"], "2026-07-28", elicitation_callback=show) as client:
+    async with connected(running, token, "2026-07-28", elicitation_callback=show) as client:
         calling = asyncio.create_task(client.call_tool("canvas_create", {"title": "Plan", "reason": "test"}))
         waiting = await asyncio.to_thread(
-            eventually, lambda: running.person("approvals", "list", "--agent", added["agentId"])["approvals"]
+            eventually, lambda: running.person("approvals", "list", "--agent", agent_id)["approvals"]
         )
         decided = await asyncio.to_thread(running.nexus.run, "approvals", "approve", waiting[0]["approvalId"])
         assert decided.code == 0, decided

@@ -121,6 +121,7 @@ def test_a_credential_stops_alone_and_a_guest_is_served_while_it_is_on(running: 
     assert guest.post(b"{}", "tools/list")[0] == 401
 
 
+@pytest.mark.timeout(300)
 def test_a_watch_prints_each_card_and_the_desktop_is_told_of_it(tmp_path: Path) -> None:
     """common 5.4"""
     desktop = FakeDesktop(tmp_path, "notify-send")

@@ -57,8 +57,8 @@ def token_file(token: str) -> Iterator[Path]:
 def by_file(running: Running) -> Iterator[list[str]]:
     """An agent's two paths, which are all that the shim needs."""
     workspace = running.workspace(f"Shim {os.urandom(4).hex()}")
-    added = running.person("agent", "add", "Ada", "--workspace", workspace, "--capability", "mesh")
-    with token_file(added["token"]) as file:
+    _, token = running.token("Ada", workspace)
+    with token_file(token) as file:
         yield ["--socket", str(open_home(running.nexus.home).mcp_socket), "--token-file", str(file)]
 
 

@@ -25,8 +25,8 @@ async def test_a_subscription_over_stdio_outlives_its_gateway(running: Running) 
     """common 1.9, mesh 5.3"""
     workspace = running.workspace("Subscriptions over stdio")
     _, sender = running.agent("stdio sender", workspace)
-    added = running.person("agent", "add", "stdio listener", "--workspace", workspace, "--capability", "mesh")
-    task = {"agentId": added["agentId"], "task": {"title": "Count", "instructions": "Count the beans."}}
+    agent_id, token = running.token("stdio listener", workspace)
+    task = {"agentId": agent_id, "task": {"title": "Count", "instructions": "Count the beans."}}
     told = asyncio.Condition()
     updates = 0
 
@@ -41,7 +41,7 @@ async def test_a_subscription_over_stdio_outlives_its_gateway(running: Running) 
         async with asyncio.timeout(WAIT_SECONDS), told:
             await told.wait_for(lambda: updates > before)
 
-    with token_file(added["token"]) as file:
+    with token_file(token) as file:
         socket_path: Path = open_home(running.nexus.home).mcp_socket
         arguments = [*PRODUCT[1:], "mcp", "--socket", str(socket_path), "--token-file", str(file)]
         parameters = StdioServerParameters(command=sys.executable, args=arguments, env=ENVIRONMENT)

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from bus import address
-from bus.address import DIRECTORY
+from bus.address import DIRECTORY, PROVIDERS, TEAMS
+from bus.clock import ManualClock
+from bus.identifier import made_id
 from bus.value import Value
 from tests.support.gateway_bench import in_loop
 from tests.support.home_bench import HomeBench
 from tools.catalogue import BY_NAME, TOOLS
+
+CHANNEL_CALL = "01mcc5rm00000000000000000c"
+CHANNEL = made_id(CHANNEL_CALL, "channel")
+"""The channel that the other workspace has once it is full, made by this call."""
+
+TEAM_CALL = ManualClock().new_id()
+TEAM = made_id(TEAM_CALL, "team")
+"""A team that is there in both worlds: teams are app-wide."""
 
 OTHER: dict[str, dict[str, Value]] = {
     "canvas_get_state": {"canvasId": "canvas-of-w2"},
@@ -27,7 +37,12 @@ WRITES: dict[str, dict[str, Value]] = {
     "agent_trigger": {"agentId": "agent-of-w2", "task": {"title": "Count", "instructions": "Count the beans."}},
     "agent_reply": {"threadId": "thread-of-w2", "outcome": "completed", "body": "There are 7."},
     "agent_reject": {"threadId": "thread-of-w2", "reason": "No time."},
+    "agent_create": {"name": "Helper", "channelId": CHANNEL},
+    "agent_invite_to_channel": {"agentId": "peer-of-w1", "channelId": CHANNEL},
     "workspace_update": {"workspaceId": "w2", "name": "Mine now"},
+    "team_add_member": {"teamId": TEAM, "agentId": "agent-of-w2"},
+    "team_remove_member": {"teamId": TEAM, "agentId": "agent-of-w2"},
+    "agent_set_provider": {"agentId": "agent-of-w2", "providerId": "codex"},
 }
 """Writes that are aimed at what the other workspace has; of canvases target, revision and reason come as well."""
 
@@ -50,6 +65,10 @@ async def _fill(bench: HomeBench) -> None:
     token = await bench.agent("agent-of-w2", "Bo", "w2")
     await bench.agent("peer-of-w2", "Cyd", "w2")
     await bench.hosts.ok(DIRECTORY, "agent_inherit", {"agentId": "peer-of-w2", "inherits": False})
+    workspace = address.workspace("w2")
+    made = await bench.hosts.ok(workspace, "channel_create", {"name": "Secret"}, CHANNEL_CALL)
+    assert made["channelId"] == CHANNEL
+    await bench.hosts.ok(workspace, "channel_add", {"channelId": CHANNEL, "agentId": "agent-of-w2"})
     canvas = address.canvas("w2", "canvas-of-w2")
     await bench.hosts.ok(canvas, "canvas_create", {"title": "Secret", "reason": "a test"})
     await bench.hosts.ok(canvas, "canvas_grant", {"agentId": "agent-of-w2", "role": "owner"})
@@ -72,6 +91,10 @@ async def test_every_answer_is_the_same_whether_the_other_workspace_is_full_or_e
         canvas = address.canvas("w1", "own")
         await bench.hosts.ok(canvas, "canvas_create", {"title": "Plan", "reason": "a test"})
         await bench.hosts.ok(canvas, "canvas_grant", {"agentId": "agent-of-w1", "role": "editor"})
+        assert (await bench.hosts.ok(TEAMS, "team_create", {"name": "All"}, TEAM_CALL))["teamId"] == TEAM
+        await bench.hosts.ok(
+            PROVIDERS, "provider_enable", {"providerId": "codex", "name": "Codex", "path": "/opt/codex"}
+        )
         empty = {**await _reads(bench, token), **await _writes(bench, token)}
         await _fill(bench)
         full = {**await _reads(bench, token), **await _writes(bench, token)}
@@ -83,7 +106,7 @@ async def test_every_answer_is_the_same_whether_the_other_workspace_is_full_or_e
 
 def test_a_tool_that_takes_a_target_is_asked_about_one_of_the_other_workspace() -> None:
     """security 2.12"""
-    targets = {"canvasId", "agentId", "threadId"}
+    targets = {"canvasId", "agentId", "threadId", "channelId"}
     for name, tool in BY_NAME.items():
         if targets & tool.input.model_fields.keys() or name in ("workspace_get", "workspace_update"):
             assert name in OTHER or name in WRITES, f"{name} is not asked about the other workspace"

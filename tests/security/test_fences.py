@@ -55,12 +55,19 @@ class World:
         self.second.ok("agent_reply", {"threadId": threads[0], **answer})
         self.second.ok("agent_reject", {"threadId": threads[1], "reason": NAME})
         self.first.ok("plan_end", {"note": TEXT})
+        self.channel = str(running.person("channel", "create", NAME, "--workspace", self.workspace)["channelId"])
+        running.person("channel", "add", self.channel, self.first_id)
+        invitation = {"agentId": self.second_id, "channelId": self.channel, "note": TEXT}
+        request = str(self.first.ok("agent_invite_to_channel", invitation)["requestId"])
+        running.person("channel", "decline", request, "--note", TEXT)
+        self.first.ok("agent_create", {"name": f"C {NAME}", "persona": TEXT, "channelId": self.channel})
 
     def reads(self) -> list[tuple[McpHttp, str, dict[str, Any]]]:
         """Every read of the catalogue that can show what others typed."""
         region = {"canvasId": self.canvas, "x": -9, "y": -9, "width": 9_999, "height": 9_999}
         named: list[tuple[McpHttp, str, dict[str, Any]]] = [
             (self.first, "agent_get", {"agentId": self.second_id}),
+            (self.first, "agent_get", {"agentId": self.first_id}),
             (self.first, "canvas_get_state", {"canvasId": self.canvas}),
             (self.first, "canvas_query_region", region),
             (self.first, "workspace_get", {"workspaceId": self.workspace}),

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from typing import Final
 
 from bus.admitted import STALE_STAMP
-from bus.envelope import Call, Envelope, LinkClass, Reply, Welcome
+from bus.envelope import Call, Envelope, LinkClass, Onward, Reply, Welcome
 from bus.link import Identity, LinkClient
 from tests.simulation.history import CallRecord, Fate, History, Operation
 from tests.simulation.host import KEY, Ground
 from tests.simulation.scheduler import Process
+from tests.support.purse import WORKSPACE
 
 _NOTHING_CHANGED: Final = ("unavailable", "storage_full")
 _OPEN_MAX: Final = 3
@@ -53,6 +54,8 @@ class Client:
         self._checked = checked
         self._open: dict[str, CallRecord] = {}
         self._asked_again: dict[str, CallRecord] = {}
+        self._admissions: dict[str, CallRecord] = {}
+        """Calls that ride on an admission that is not answered, by that one's id."""
         self._links: dict[LinkClass, list[LinkClient]] = {}
 
     @property
@@ -91,6 +94,7 @@ class Client:
         assert self.process is not None
         self.process.kill()
         self._asked_again.clear()
+        self._admissions.clear()
         for record in list(self._open.values()):
             if self._rng.random() < 0.5:
                 self._settle(record, Fate.UNKNOWN)
@@ -120,6 +124,7 @@ class Client:
         assert process is not None
         within_ms = self._rng.choice((300, 2_000, 8_000))
         deadline_ms = process.clock.now_ms() + within_ms
+        record.admission_id = process.clock.new_id() if record.operation.via is not None else ""
         for _ in range(2 if self._rng.random() < 0.1 else 1):
             self._send_copy(record, deadline_ms)
         record.attempts += 1
@@ -134,9 +139,12 @@ class Client:
             stamp = {"agentId": operation.agent_id, "workspaceId": operation.workspace_id, "credential": "default"}
             stamp |= {"version": 1, "issuedMs": self.process.clock.now_ms()}
         link_class = LinkClass.GATEWAY if operation.is_gateways else LinkClass.PERSON
-        shard = operation.to.shard(len(self._ground.sockets))
         call = Call(record.id, operation.to, operation.verb, operation.body, stamp, deadline_ms)
-        if self._links[link_class][shard].send(call):
+        if operation.via is not None:
+            onward = Onward(record.id, operation.to, operation.verb, operation.body, WORKSPACE)
+            call = Call(record.admission_id, operation.via, "admit", {}, None, deadline_ms, onward)
+            self._admissions[record.admission_id] = record
+        if self._links[link_class][call.to.shard(len(self._ground.sockets))].send(call):
             record.copies += 1
             record.copies_in_session += 1
             record.deadline_ms = record.deadline_ms or deadline_ms
@@ -158,7 +166,8 @@ class Client:
         for record in [*self._open.values(), *self._asked_again.values()]:
             operation = record.operation
             theirs = LinkClass.GATEWAY if operation.is_gateways else LinkClass.PERSON
-            if theirs is link_class and operation.to.shard(len(self._ground.sockets)) == shard:
+            to = operation.via or operation.to
+            if theirs is link_class and to.shard(len(self._ground.sockets)) == shard:
                 record.copies_in_session = 0
                 assert self.process is not None
                 # As bus/client.py does: the same envelope again, even if its deadline has passed by now.
@@ -167,6 +176,27 @@ class Client:
     def _received(self, envelope: Envelope) -> None:
         if not isinstance(envelope, Reply):
             return
+        admitted = self._admissions.pop(envelope.call_id, None)
+        if admitted is not None:
+            self._admitted(admitted, envelope)
+        else:
+            self._answered(envelope)
+
+    def _admitted(self, record: CallRecord, reply: Reply) -> None:
+        """As nexus/gateway/call.py does: the call was sent on and is answered, or it is sent now."""
+        if reply.admission is not None:
+            self._answered(Reply(record.id, reply.ok, reply.error))
+        elif record.id not in self._open and record.id not in self._asked_again:
+            return
+        elif reply.ok is None:
+            self._again_later(record)
+        else:
+            stamp, operation = reply.ok["stamp"], record.operation
+            assert isinstance(stamp, dict)
+            call = Call(record.id, operation.to, operation.verb, operation.body, stamp, record.deadline_ms)
+            self._links[LinkClass.GATEWAY][operation.to.shard(len(self._ground.sockets))].send(call)
+
+    def _answered(self, envelope: Reply) -> None:
         record = self._open.get(envelope.call_id) or self._asked_again.pop(envelope.call_id, None)
         if record is None:
             return
@@ -175,7 +205,7 @@ class Client:
             self._give_up(record)  # its stamp is what it asked with; an earlier copy may have been decided
             return
         if code == STALE_STAMP or (
-            code in _NOTHING_CHANGED and (record.copies_in_session > 1 or self._rng.random() < 0.5)
+            code in _NOTHING_CHANGED and (self._may_come_again(record) or self._rng.random() < 0.5)
         ):
             self._again_later(record)
             return
@@ -186,6 +216,10 @@ class Client:
             self._settle(record, fate)
             if fate is Fate.ANSWERED and record.operation.has_effects and self._rng.random() < 0.2:
                 self._again_later(record)
+
+    def _may_come_again(self, record: CallRecord) -> bool:
+        """Whether another copy of it may be on its way: of one that rides on admissions nobody counts them."""
+        return record.copies_in_session > 1 or record.operation.via is not None
 
     def _again_later(self, record: CallRecord) -> None:
         assert self.process is not None

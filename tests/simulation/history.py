@@ -48,12 +48,14 @@ class Operation:
     """Of a call that a purse sends on; empty: an id of its own."""
     stamp: Record | None = None
     """As a purse gave it, or of a join; it is never made anew."""
+    via: Address | None = None
+    """The purse whose admission the call rides on."""
     attempts_max: int = 25
     """Enough for every fault that ends; what is damaged for good is given up."""
 
     @property
     def is_gateways(self) -> bool:
-        return self.by_gateway or bool(self.agent_id) or self.stamp is not None
+        return self.by_gateway or bool(self.agent_id) or self.stamp is not None or self.via is not None
 
 
 @dataclass(slots=True)
@@ -74,6 +76,8 @@ class CallRecord:
     """How many of them in the present session of the link."""
     deadline_ms: int = 0
     """Of the first copy."""
+    admission_id: str = ""
+    """Of the admission that it rides on in the present attempt."""
     floor: int = 0
     """What an answer must show at least, by what was acknowledged before it was first sent (invariants.py)."""
 

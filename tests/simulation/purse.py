@@ -1,7 +1,8 @@
 """Scripts and rules of judgement for calls that purses (tests/support/purse.py) send on to ledgers.
 
 A purse spends something with each call that it sends on, as an agent's owner does with an approval or a charge. Clients
-do as the gateway does: they ask the purse, then join the call at its ledger; sometimes they join before.
+do as the gateway does: they ask the purse, then join the call at its ledger; sometimes they join before. Other calls
+ride on an admission.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.simulation.history import CallRecord, Fate, History, Operation
 from tests.simulation.invariants import BEFORE_REPLY_US, Disks, LedgerJudge, demand
 
 _TOOLS: Final = {"add": 12, "ask": 3, "refuse": 1, "fail": 1}
-_WISHES: Final = {"send_on": 14, "admit": 4, "stamped": 6, "narrow": 3}
+_WISHES: Final = {"send_on": 14, "admit": 4, "stamped": 6, "ride": 8, "narrow": 3}
 
 
 def purses(shards: int) -> Sequence[Address]:
@@ -53,6 +54,9 @@ class PurseScript:
             case "stamped" if self._stamps:
                 stamp = self._rng.choice(self._stamps[-3:])
                 return Operation(self._rng.choice(self._owners), "add", {}, has_effects=True, stamp=stamp)
+            case "ride":
+                verb = self._rng.choice(("add", "add", "read"))
+                return Operation(self._rng.choice(self._owners), verb, {}, has_effects=verb == "add", via=purse)
             case "send_on":
                 return self._send_on(purse, make_id(), now_ms)
         return Operation(purse, "admit", {}, has_effects=False, by_gateway=True, heard=self._heard_stamp)

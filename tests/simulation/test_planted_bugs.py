@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import pytest
 
-from actors import admitted, commits, execute, stream
+from actors import admitted, commits, execute, onward, replies, stream
+from actors.callers import Callers
 from actors.decision import Decision, Event
 from actors.delivery import Delivery
 from actors.host import Host
 from actors.host_notices import HostNotices
+from actors.onward import Admitted
 from actors.outbound import Outbox, _Held
 from actors.owner import Owner
 from actors.stream import stored_parcels
@@ -297,3 +299,27 @@ def test_a_deleted_canvas_that_leaves_its_elements(monkeypatch: pytest.MonkeyPat
 def test_a_workspace_that_does_not_tell_its_canvases_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("actors.workspace.destruction._telling", lambda canvas_id, context: Event("canvas.deleted", {}))
     caught_after("calm", "deletion")
+
+
+def test_a_call_that_leaves_its_id_behind_when_it_is_sent_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each admission of it would then be another call."""
+    ids = count()
+
+    def under_an_id_of_its_own(admission: Call, answer: Reply) -> Call | None:
+        call = onward.call_sent_on(admission, answer)
+        return None if call is None else replace(call, call_id=f"{call.call_id}{next(ids)}")
+
+    monkeypatch.setattr(replies, "call_sent_on", under_an_id_of_its_own)
+    caught_after("wire")
+
+
+def test_a_call_that_is_sent_on_past_the_door_for_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = Callers.called
+    monkeypatch.setattr(
+        Callers,
+        "called",
+        lambda self, waiter, call_id, deadline_ms: (
+            called(self, waiter, call_id, deadline_ms) or isinstance(waiter, Admitted)
+        ),
+    )
+    caught_after("slow disk")

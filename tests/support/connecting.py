@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from bus.value import Record, Value
 from nexus.connect.clients import CLIENTS, ENTRY, Client, Places
 from nexus.connect.connecting import Connecting, Wish
 from nexus.connect.document import entry_at
+from nexus.connect.listing import Listed, listed
 from nexus.person_client import Refused
 from tests.support.homes import made_home
 from tools.errors import NOT_FOUND, Code
@@ -39,9 +40,12 @@ class FakePerson:
     families: dict[tuple[str, str], Value] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
+    before: Callable[[str], None] = lambda verb: None
+    """What happens just before a verb is answered."""
 
     def ask(self, verb: str, arguments: Mapping[str, Value]) -> Record:
         self.asked.append(verb)
+        self.before(verb)
         typed, name = str(arguments["agent"]), str(arguments.get("name"))
         agent_id = AGENTS.get(typed, typed)
         if agent_id not in AGENTS.values() or agent_id in self.removed:
@@ -96,15 +100,20 @@ class Desk:
         return file
 
     def entry(self, client: Client, file: Path | None = None) -> Any:
-        data = client.syntax.data((file or self.file(client)).read_text())
+        place = file or self.file(client)
+        if not place.exists():
+            return None
+        data = client.syntax.data(place.read_text())
         return entry_at(data, (*client.container(data), ENTRY))
 
     def connect(self, client: str, agent: str = "Ada", **more: Any) -> Any:
-        wish = Wish(CLIENTS[client], agent, **more)
-        return self.connecting.connect(self.connecting.plan(wish))
+        return self.connecting.connect(Wish(CLIENTS[client], agent, **more))[1]
 
     def disconnect(self, client: str, agent: str = "Ada", **more: Any) -> Any:
         return self.connecting.disconnect(Wish(CLIENTS[client], agent, **more))
+
+    def listed(self, client: str, project: Path | None = None) -> Listed:
+        return listed(self.home, self.person, self.places, CLIENTS[client], project)
 
     def everything(self) -> dict[Path, bytes]:
         """What lies in the user's folder and the home's credentials."""

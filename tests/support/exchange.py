@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from actors import agent, canvas, directory, mailbox, workspace
+from actors import agent, canvas, directory, mailbox, providers, teams, workspace
 from actors.decision import Answer, Context, Dispatch, Event, Message, Notify, Principal, PrincipalKind, Rules, Send
 from bus.address import DIRECTORY, Address
 from bus.clock import ManualClock
@@ -26,6 +26,8 @@ RULES: Mapping[str, Rules[Any]] = {
     "agent": agent.RULES,
     "mailbox": mailbox.RULES,
     "canvas": canvas.RULES,
+    "teams": teams.RULES,
+    "providers": providers.RULES,
 }
 
 
@@ -131,6 +133,14 @@ class Exchange:
     def _settle_with(self, source: OwnerBench[Any], sender: Address, call_id: str, reply: Record | Refusal) -> None:
         came: Record = {"error": reply.to_record()} if isinstance(reply, Refusal) else {"ok": reply}
         source.sent.append(Send(sender, "settled", {"callId": call_id, **came}, before_reply=True))
+
+    def ring(self) -> None:
+        """Every timer that is due, once."""
+        for owner in [*self.benches.values()]:
+            for name, timer in [*owner.timers.items()]:
+                if timer.due_ms <= self.clock.now_ms():
+                    owner.fire(name)
+                    self._collect(owner)
 
     def settle(self) -> None:
         """Deliver until nothing is on its way. Fails the test if messages cause messages without end."""

@@ -11,6 +11,7 @@ from bus.address import DIRECTORY
 from bus.clock import ManualClock
 from bus.value import Record, Value
 from nexus.gateway.asgi import Gateway
+from nexus.gateway.provider_answers import ProviderSources
 from tests.support.gateway_bench import PORT, GatewayBench
 from tests.support.hosts import Hosts
 from tools.catalogue import TOOLS
@@ -19,10 +20,10 @@ from tools.catalogue import TOOLS
 class HomeBench(GatewayBench):
     """`async with` it, inside a running loop. Agents call with the token that `agent` answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, providers: ProviderSources | None = None) -> None:
         self.clock = ManualClock()
         self.hosts = Hosts(2, roster=roster(), clock=self.clock)
-        self.gateway = Gateway(self.hosts.agents, self.clock, TOOLS, PORT, seal_key=bytes(32))
+        self.gateway = Gateway(self.hosts.agents, self.clock, TOOLS, PORT, seal_key=bytes(32), providers=providers)
         self._stack = AsyncExitStack()
 
     async def workspace(self, workspace_id: str, name: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from bus.clock import ManualClock
 from nexus.gateway.person_port import LineageOf, PersonPort
+from nexus.gateway.provider_answers import ProviderSources
 from nexus.lineage import Lineage
 from tests.support.scripted_caller import Script, ScriptedCaller
 
@@ -42,7 +43,12 @@ def outside(process_id: int) -> Lineage:
 
 @contextmanager
 def running_port(
-    script: Script, *, shards: int = 1, user_id: int | None = None, lineage: LineageOf = outside
+    script: Script,
+    *,
+    shards: int = 1,
+    user_id: int | None = None,
+    lineage: LineageOf = outside,
+    providers: ProviderSources | None = None,
 ) -> Iterator[RunningPort]:
     caller = ScriptedCaller({("agent", "authority_tell"): {}, **script})
     run = Path(tempfile.mkdtemp(prefix="nexus-test-"))
@@ -53,7 +59,9 @@ def running_port(
     stopping = asyncio.Event()
 
     async def serve() -> None:
-        port = PersonPort(caller, ManualClock(), shards, gateway=GATEWAY, lineage=lineage, user_id=user_id)
+        port = PersonPort(
+            caller, ManualClock(), shards, gateway=GATEWAY, lineage=lineage, user_id=user_id, providers=providers
+        )
         server = await port.serve(listening)
         await stopping.wait()
         server.close()

@@ -96,6 +96,20 @@ def ended_afterwards(nexus: Nexus) -> Iterator[Nexus]:
             end_by_force(nexus)
 
 
+@contextlib.contextmanager
+def started(nexus: Nexus) -> Iterator[dict[str, Any]]:
+    """What `up` printed; NEXUS must stop cleanly afterwards. A start that is interrupted leaves nothing."""
+    try:
+        record = nexus.start()
+    except BaseException:
+        with ended_afterwards(nexus):
+            raise
+    try:
+        yield record
+    finally:
+        assert nexus.run("down").code == 0
+
+
 def end_by_force(nexus: Nexus) -> None:
     """Kill the supervisor of this home; its children end by themselves."""
     with contextlib.suppress(ProcessLookupError):

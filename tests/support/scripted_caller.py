@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from bus.address import Address
 from bus.client import DeadlinePassed
-from bus.envelope import Reply
+from bus.envelope import Onward, Reply
 from bus.value import Record
 from tools.errors import Refusal
 
@@ -25,6 +25,7 @@ class Sent:
     call_id: str
     within_ms: int
     stamp: Record | None
+    onward: Onward | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,15 @@ class Error:
     record: Record
 
 
-Scripted: TypeAlias = Record | Refusal | Error | DeadlinePassed | Exception
+@dataclass(frozen=True, slots=True)
+class WentOn:
+    """The call that rode on an admission was sent on: what admission said, and what the call's owner answered."""
+
+    admission: Record
+    answer: Record | Error
+
+
+Scripted: TypeAlias = Record | Refusal | Error | WentOn | DeadlinePassed | Exception
 """A record is a success; a refusal is answered as one; an exception is raised to whoever called."""
 
 Answerer: TypeAlias = Callable[[Sent], Scripted | Awaitable[Scripted]]
@@ -91,8 +100,9 @@ class ScriptedCaller:
         call_id: str,
         within_ms: int,
         stamp: Record | None = None,
+        onward: Onward | None = None,
     ) -> Reply:
-        sent = Sent(to, verb, body, call_id, within_ms, stamp)
+        sent = Sent(to, verb, body, call_id, within_ms, stamp, onward)
         self.sent.append(sent)
         answer = self._answerer(sent)(sent)
         if isinstance(answer, Awaitable):
@@ -102,6 +112,9 @@ class ScriptedCaller:
                 raise answer
             case Error(record):
                 return Reply(call_id, None, record)
+            case WentOn(admission, said):
+                ok, error = (None, said.record) if isinstance(said, Error) else (said, None)
+                return Reply(call_id, ok, error, admission)
             case Refusal():
                 return Reply(call_id, None, answer.to_record())
             case _:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tools.agent import TOOLS, AgentReplyInput, AgentTriggerInput, TaskEnvelope
+from tools.agent import TOOLS, AgentReplyInput, AgentTriggerInput
 from tools.base import Capability, Family, Kind, Route, Scope, ScopedInput, Tool
 from tools.schema import input_schema, output_schema
+from tools.task import TaskEnvelope
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
 TASK = {"title": "Count", "instructions": "Count the beans."}
@@ -36,8 +37,10 @@ def test_every_schema_has_an_object_at_its_root(tool: Tool) -> None:
 
 def test_kinds_and_routes_are_those_of_the_contract() -> None:
     assert {name: (tool.kind, tool.route) for name, tool in BY_NAME.items()} == {
-        "agent_get": (Kind.READ, Route.NAMED_AGENT),
+        "agent_create": (Kind.WRITE, Route.WORKSPACE),
+        "agent_get": (Kind.READ, Route.COMPOSED),
         "agent_inbox": (Kind.READ, Route.OWN_MAILBOX),
+        "agent_invite_to_channel": (Kind.WRITE, Route.WORKSPACE),
         "agent_list_peers": (Kind.READ, Route.COMPOSED),
         "agent_reject": (Kind.WRITE, Route.OWN_MAILBOX),
         "agent_reply": (Kind.WRITE, Route.OWN_MAILBOX),
@@ -71,8 +74,8 @@ def test_a_task_needs_a_title_and_instructions(missing: str) -> None:
         {"inputs": {"number": float("nan")}},
         {"inputs": {"text": "\udfff"}},
         {"priority": "p5"},
-        {"deadline": "2027-01-01T00:00:00Z"},
-        {"contextRefs": []},
+        {"deadline": "2027-01-01T00:00:00"},
+        {"contextRefs": ["window://w1"]},
     ],
     ids=str,
 )

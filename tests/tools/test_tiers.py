@@ -26,6 +26,11 @@ def test_two_agents_with_mesh_that_ran_deliver_to_each_other() -> None:
         (ADA, replace(EVE, mesh=False), "reference", ["callee_lacks_mesh", "callee_lacks_mesh"]),
         (ADA, replace(EVE, ran=False), "read", ["callee_never_ran"]),
         (ADA, ADA, "read", ["self"]),
+        (ADA, replace(EVE, paused=True), "read", ["callee_paused"]),
+        (ADA, replace(EVE, blocked=frozenset({"a1"})), "read", ["blocked_by_person"]),
+        (ADA, replace(EVE, blocked=frozenset({"a1"}), paused=True, ran=False), "read", ["blocked_by_person"]),
+        (ADA, replace(EVE, blocked=frozenset({"a3"})), "deliver", []),
+        (replace(ADA, paused=True, blocked=frozenset({"a2"})), EVE, "deliver", []),
         (ADA, replace(EVE, revoked=True), "reference", ["identity_revoked", "identity_revoked"]),
         (replace(ADA, ran=False), EVE, "deliver", []),
     ],
@@ -55,3 +60,5 @@ def test_records_carry_tier_reason_and_a_sentence() -> None:
 def test_facts_are_read_from_what_owners_tell() -> None:
     told: Record = {"workspaceId": "w1", "mesh": True, "ran": True, "revoked": False, "name": "Eve", "agentId": "a2"}
     assert TierFacts.from_record("a2", told) == EVE
+    more: Record = {**told, "paused": True, "blocked": ["a1"]}
+    assert TierFacts.from_record("a2", more) == replace(EVE, paused=True, blocked=frozenset({"a1"}))

@@ -14,7 +14,7 @@ from tests.support.admitting import Caller
 from tests.support.bench import GATEWAY, PERSON, agent, owner
 from tests.support.exchange import TOKEN_HASH, Home
 from tests.support.reading import at
-from tools.agent import AGENT_GET, AGENT_UPDATE_SELF
+from tools.agent import AGENT_INBOX, AGENT_UPDATE_SELF
 from tools.catalogue import BY_NAME
 from tools.errors import Code
 from tools.setting_catalogue import SURFACES_PER_HOUR, Snapshot
@@ -41,7 +41,7 @@ def version(home: Home) -> Any:
 NARROWING: list[tuple[str, Record]] = [
     ("agent_set_mode", {"mode": "plan"}),
     ("agent_set_capability", {"capability": "mesh", "held": False}),
-    ("agent_set_withheld", {"tool": "agent_get", "withheld": True}),
+    ("agent_set_withheld", {"tool": "agent_inbox", "withheld": True}),
     ("credential_revoke", {"name": "default"}),
     ("token_replace", {"tokenHash": OTHER_HASH}),
 ]
@@ -69,7 +69,7 @@ def test_each_mode_shows_at_the_next_call(home: Home) -> None:
     for mode in ("auto", "approval", "plan"):
         home.ok(AGENT, "agent_set_mode", {"mode": mode}, PERSON)
         told[mode] = caller.call(AGENT_UPDATE_SELF, {"persona": mode}).code
-        assert caller.call(AGENT_GET, {"agentId": "a1"}).ok is not None
+        assert caller.call(AGENT_INBOX, {}).ok is not None
     assert told == {"auto": None, "approval": "approval_required", "plan": "blocked_by_autonomy"}
 
 
@@ -78,10 +78,10 @@ def test_several_credentials_work_beside_each_other_and_are_revoked_one_by_one(h
     home.ok(AGENT, "credential_add", {"name": "laptop", "tokenHash": OTHER_HASH}, PERSON)
     taken: Record = {"name": "laptop", "tokenHash": bytes(32)}
     assert home.refused(AGENT, "credential_add", taken, PERSON).code is Code.INVALID_ARGUMENTS
-    assert Caller(home, "a1", OTHER_HASH).call(AGENT_GET, {"agentId": "a1"}).ok is not None
+    assert Caller(home, "a1", OTHER_HASH).call(AGENT_INBOX, {}).ok is not None
     home.ok(AGENT, "credential_revoke", {"name": "default"}, PERSON)
     assert home.ok(AGENT, "authenticate", {"tokenHash": TOKEN_HASH}, GATEWAY) == {"authenticated": False}
-    assert Caller(home, "a1", OTHER_HASH).call(AGENT_GET, {"agentId": "a1"}).ok is not None
+    assert Caller(home, "a1", OTHER_HASH).call(AGENT_INBOX, {}).ok is not None
     assert home.refused(AGENT, "credential_revoke", {"name": "default"}, PERSON).code is Code.NOT_FOUND
 
 
@@ -97,29 +97,29 @@ def test_when_a_credential_was_used_is_noted_once_a_minute(home: Home) -> None:
 def test_an_agent_gives_a_tool_up_and_only_the_person_gives_it_back(home: Home) -> None:
     """work-plan-tool; common 2.4"""
     caller = Caller(home, "a1")
-    assert caller.call(TOOL_SET_ENABLED, {"tool": "agent_get"}).ok == {
-        "tool": "agent_get",
+    assert caller.call(TOOL_SET_ENABLED, {"tool": "agent_inbox"}).ok == {
+        "tool": "agent_inbox",
         "enabled": False,
         "changed": True,
     }
-    assert at(caller.call(TOOL_SET_ENABLED, {"tool": "agent_get", "enabled": False}).ok, "changed") is False
-    assert caller.call(AGENT_GET, {"agentId": "a1"}).code == "capability_disabled"
-    widening = caller.call(TOOL_SET_ENABLED, {"tool": "agent_get", "enabled": True})
+    assert at(caller.call(TOOL_SET_ENABLED, {"tool": "agent_inbox", "enabled": False}).ok, "changed") is False
+    assert caller.call(AGENT_INBOX, {}).code == "capability_disabled"
+    widening = caller.call(TOOL_SET_ENABLED, {"tool": "agent_inbox", "enabled": True})
     assert widening.code == Code.INVALID_ARGUMENTS
     assert caller.call(TOOL_SET_ENABLED, {"tool": "no_such_tool"}).code == Code.INVALID_ARGUMENTS
-    home.ok(AGENT, "agent_set_withheld", {"tool": "agent_get", "withheld": False}, PERSON)
-    assert caller.call(AGENT_GET, {"agentId": "a1"}).ok is not None
+    home.ok(AGENT, "agent_set_withheld", {"tool": "agent_inbox", "withheld": False}, PERSON)
+    assert caller.call(AGENT_INBOX, {}).ok is not None
 
 
 def test_who_gave_up_giving_up_can_give_up_no_more(home: Home) -> None:
     caller = Caller(home, "a1")
     caller.call(TOOL_SET_ENABLED, {"tool": "tool_set_enabled"})
-    assert caller.call(TOOL_SET_ENABLED, {"tool": "agent_get"}).code == Code.CAPABILITY_DISABLED
+    assert caller.call(TOOL_SET_ENABLED, {"tool": "agent_inbox"}).code == Code.CAPABILITY_DISABLED
 
 
 def test_a_tool_is_given_up_by_its_own_agent_alone(home: Home) -> None:
     """common 2.1"""
-    refusal = home.refused(AGENT, "tool_set_enabled", {"tool": "agent_get"}, agent("a2", "w1"))
+    refusal = home.refused(AGENT, "tool_set_enabled", {"tool": "agent_inbox"}, agent("a2", "w1"))
     assert refusal.code is Code.NOT_FOUND
 
 
@@ -239,7 +239,7 @@ def test_looking_at_how_tools_stand_changes_nothing(home: Home) -> None:
     """common 4.1; work-plan-tool, tool_list"""
     home.ok(AGENT, "agent_set_mode", {"mode": "approval"}, PERSON)
     facts: list[Value] = [
-        {"tool": "agent_get", "arguments": "valid", "kind": "write", "scope": "workspace", "capability": "mesh"}
+        {"tool": "agent_inbox", "arguments": "valid", "kind": "write", "scope": "workspace", "capability": "mesh"}
     ]
     decision = home.bench(AGENT).decide("outlooks", {"tools": facts}, home.as_agent("a1"))
     assert decision.effects == ()
@@ -257,7 +257,7 @@ def test_the_limits_of_the_gateway_ride_on_authentication_when_the_person_change
 WIDENING: list[tuple[str, Record, Record]] = [
     ("agent_set_mode", {"mode": "plan"}, {"mode": "auto"}),
     ("agent_set_capability", {"capability": "mesh", "held": False}, {"capability": "mesh", "held": True}),
-    ("agent_set_withheld", {"tool": "agent_get", "withheld": True}, {"tool": "agent_get", "withheld": False}),
+    ("agent_set_withheld", {"tool": "agent_inbox", "withheld": True}, {"tool": "agent_get", "withheld": False}),
 ]
 
 

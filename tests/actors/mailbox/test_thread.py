@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from actors.mailbox.thread import ENDS, TRANSITIONS, ThreadEvent, after
-from tools.agent import ThreadState
 from tools.errors import Code, Refusal
+from tools.task import ThreadState
 
 STATES: tuple[ThreadState, ...] = get_args(ThreadState)
 EVENTS: tuple[ThreadEvent, ...] = get_args(ThreadEvent)
@@ -20,10 +20,21 @@ def test_an_end_has_no_way_out() -> None:
     assert not [state for state, _ in TRANSITIONS if state in ENDS]
 
 
-def test_every_end_that_a_verb_causes_is_reached_from_delivered_directly() -> None:
+def test_every_end_is_reached_from_delivered_directly() -> None:
     """mesh 4.1"""
     reached = {after("delivered", event) for event in EVENTS if ("delivered", event) in TRANSITIONS}
-    assert reached == {"completed", "failed", "rejected", "cancelled"}
+    assert reached - {"delivered", "working"} == ENDS
+
+
+def test_the_one_step_back_is_from_work_that_lost_its_lease() -> None:
+    """mesh 4.1, mesh 4.4"""
+    order = ("queued", "delivered", "working")
+    back = [
+        (state, event)
+        for (state, event), following in TRANSITIONS.items()
+        if following in order and order.index(following) < order.index(state)
+    ]
+    assert back == [("working", "lease_lost")]
 
 
 @pytest.mark.parametrize(("state", "event"), sorted(set(product(STATES, EVENTS)) - TRANSITIONS.keys()))

@@ -1,0 +1,146 @@
+"""What time does to threads: deadlines come and are told (mesh 3.1, 4.2, 4.7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from bus import address
+from bus.address import DIRECTORY
+from bus.limits import due_a_turn_max, ended_threads_kept_max, lease_ms
+from bus.value import Value
+from tests.support.bench import PERSON
+from tests.support.exchange import Home
+from tests.support.full_mailbox import full_mailbox
+from tests.support.reading import at
+from tools.errors import Code, Refusal
+
+BOX = address.mailbox("a2")
+NOON = "2027-01-15T09:00:00+01:00"
+"""The clock of the tests, in another zone."""
+
+
+@pytest.fixture
+def home() -> Home:
+    home = Home()
+    home.add_workspace("w1")
+    home.add_agent("a1", name="Ada")
+    home.add_agent("a2", name="Eve")
+    return home
+
+
+def _after(home: Home, milliseconds: int) -> None:
+    home.clock.advance(milliseconds)
+    home.ring()
+    home.settle()
+
+
+@pytest.mark.parametrize(
+    "deadline", ["2027-01-15T08:00:01Z", "2027-01-15T09:00:01+01:00", "2027-01-14T23:00:01.000-09:00"]
+)
+def test_a_deadline_means_one_moment_in_every_time_zone(home: Home, deadline: str) -> None:
+    """mesh 3.1. A fault of others: expiry that depends on the time zone."""
+    thread_id = home.triggered("a1", "a2", deadline=deadline)
+    _after(home, 999)
+    assert home.bench(BOX).state.received[thread_id].state == "queued"
+    _after(home, 1)
+    assert home.bench(BOX).state.received[thread_id].state == "expired"
+
+
+@pytest.mark.parametrize(
+    "deadline", [NOON, "2027-01-15T07:59:59Z", "2027-01-15T09:00:00", "tomorrow", "2027-02-30T09:00:00Z"]
+)
+def test_a_deadline_lies_ahead_and_says_its_offset(home: Home, deadline: Value) -> None:
+    """mesh 3.1"""
+    refusal = home.trigger("a1", "a2", deadline=deadline)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is Code.INVALID_ARGUMENTS
+    assert at(refusal.details, "fields", 0, "path") == "task.deadline"
+
+
+@pytest.mark.parametrize("refs", [["window://w1"], ["memory:7"], ["canvas://"], ["canvas://a b"], ["canvas://c"] * 21])
+def test_references_to_what_is_not_served_are_invalid(home: Home, refs: list[Value]) -> None:
+    """mesh 3.1"""
+    refusal = home.trigger("a1", "a2", contextRefs=refs)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code is Code.INVALID_ARGUMENTS
+
+
+@pytest.mark.parametrize("progress", ["queued", "delivered", "leased", "working"])
+def test_an_open_thread_expires_with_an_event_and_its_originator_is_told(home: Home, progress: str) -> None:
+    """mesh 4.2, mesh 4.7"""
+    home.triggered("a1", "a2", deadline="2027-01-15T08:00:30Z")
+    if progress == "delivered":
+        home.inbox("a2")
+    if progress in ("leased", "working"):
+        leased = home.mailbox_call("a2", "mail_lease", runtimeId="r1")
+        if progress == "working":
+            home.mailbox_call("a2", "mail_start", deliveryId=at(leased, "deliveries", 0, "deliveryId"))
+    _after(home, 30_000)
+    [event] = [event for event in home.events if event.type == "thread.expired"]
+    assert event.data["cause"] == "deadline"
+    news = at(home.inbox("a1"), "notifications", 0)
+    assert (news["state"], news["cause"], at(news, "reason", "source")) == ("expired", "deadline", "NEXUS")
+    assert home.inbox("a2")["deliveries"] == []
+    assert home.bench(BOX).state.leases == {}
+
+
+def test_after_its_deadline_nothing_is_shown_leased_or_answered_though_the_timer_is_late(home: Home) -> None:
+    """mesh 4.2"""
+    thread_id = home.triggered("a1", "a2", deadline="2027-01-15T08:00:30Z")
+    leased = home.mailbox_call("a2", "mail_lease", runtimeId="r1")
+    home.clock.advance(30_000)
+    assert home.inbox("a2")["deliveries"] == []
+    closed = Refusal(Code.THREAD_CLOSED, "", details={"state": "expired"})
+    for verb, body in (
+        ("agent_reply", {"threadId": thread_id, "outcome": "completed", "body": "7"}),
+        ("agent_reject", {"threadId": thread_id, "reason": "No."}),
+        ("mail_start", {"deliveryId": at(leased, "deliveries", 0, "deliveryId")}),
+    ):
+        refusal = home.mailbox_call("a2", verb, **body)
+        assert isinstance(refusal, Refusal)
+        assert (refusal.code, refusal.details) == (closed.code, closed.details)
+    serves = home.trigger("a2", "a1", parentThreadId=thread_id)
+    assert isinstance(serves, Refusal) and serves.code is Code.THREAD_CLOSED
+
+
+def test_a_busy_mailbox_comes_to_what_is_due(home: Home) -> None:
+    """mesh 4.7. A timer that is on its way is not put off by what is decided meanwhile."""
+    home.triggered("a1", "a2", deadline="2027-01-15T08:00:01Z")
+    stands = home.bench(BOX).timers["due"]
+    home.clock.advance(1_000)
+    for _ in range(3):
+        home.triggered("a1", "a2")
+        home.clock.advance(1)
+    assert home.bench(BOX).timers["due"] == stands
+
+
+def test_many_deadlines_of_one_moment_are_settled_in_turns(home: Home) -> None:
+    """mesh 4.7"""
+    box = home.bench(BOX)
+    count = due_a_turn_max + 10
+    for _ in range(count):
+        home.triggered("a1", "a2", deadline="2027-01-15T08:01:00Z")
+    home.clock.advance(lease_ms)
+    home.ring()
+    assert len(box.state.arrivals) == 10
+    _after(home, 1)
+    assert len(box.state.arrivals) == 0
+    assert len([event for event in home.events if event.type == "thread.expired"]) == count
+
+
+def test_a_removed_agents_open_threads_are_cancelled_in_turns(home: Home) -> None:
+    """mesh 4.2, mesh 4.7"""
+    threads = [home.triggered("a1", "a2") for _ in range(due_a_turn_max + 10)]
+    home.ok(DIRECTORY, "agent_remove", {"agentId": "a2"}, PERSON)
+    assert len(home.bench(BOX).state.arrivals) == 10
+    _after(home, 1)
+    received = home.bench(BOX).state.received
+    assert {received[thread_id].state for thread_id in threads} == {"cancelled"}
+    assert {sent.cause for sent in home.bench(address.mailbox("a1")).state.sent.values()} == {"recipient_removed"}
+
+
+def test_what_has_ended_is_forgotten_beyond_a_number_however_it_ended() -> None:
+    bench = full_mailbox(ended_threads_kept_max + due_a_turn_max)
+    while bench.state.leasable:
+        bench.send("mail_purge", {}, PERSON)
+    assert len(bench.state.ended) == ended_threads_kept_max == len(bench.state.received)
