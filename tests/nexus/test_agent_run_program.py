@@ -18,7 +18,8 @@ from nexus.agent_run_program import Ended, Order, Program
 from tests.support.processes import await_end
 from tests.support.waiting import eventually
 
-WAITS = "import signal, threading; signal.signal(signal.SIGTERM, signal.SIG_IGN); threading.Event().wait()"
+DEAF = "import signal, threading; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+WAITS = f"{DEAF}; threading.Event().wait()"
 
 
 def order(folder: Path, *command: str, given: bytes = b"", environment: dict[str, str] | None = None) -> Order:
@@ -123,7 +124,7 @@ def test_whoever_does_not_end_when_asked_is_killed_after_the_grace(
     monkeypatch.setattr(agent_run_program, "run_grace_ms", 50)
 
     async def body() -> Ended:
-        program = await Program.started(order(tmp_path, *python(f"print(1, flush=True); {WAITS}")))
+        program = await Program.started(order(tmp_path, *python(f"{DEAF}; print(1, flush=True); {WAITS}")))
         ending = asyncio.create_task(program.ended(lambda _: None))
         await asyncio.to_thread(eventually, lambda: bytes(program._output), what="the program")
         program.end()
