@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from bus.mailbox_client import MailboxClient, MailboxRefused
 from bus.mailbox_delivery import Delivery
@@ -104,7 +104,7 @@ class AgentRuntime:
         try:
             await asyncio.wait({ending, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if stopping.done():
-                await asyncio.wait({ending}, timeout=_STOP_SECONDS)
+                await self._give_time_to(ending)
         finally:
             stopping.cancel()
             ending.cancel()
@@ -114,6 +114,16 @@ class AgentRuntime:
         for failure in failures:
             if isinstance(failure, Exception):
                 raise failure
+
+    async def _give_time_to(self, ending: asyncio.Future[Any]) -> None:
+        """For programs to end and tasks to be given back; less when told to stop at once. Should NEXUS be away, closing
+        the mailbox or the end of the leases gives back what is left."""
+        at_once = asyncio.create_task(self.stop.at_once.wait())
+        over: set[asyncio.Future[Any]] = {ending, at_once}
+        await asyncio.wait(over, timeout=_STOP_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if at_once.done():
+            await asyncio.wait({ending}, timeout=run_kill_ms_max / 1_000)
+        at_once.cancel()
 
     async def _take(self, mailbox: MailboxClient) -> None:
         """Tasks one after the other, until told to stop. Raises MailboxRefused and RunFailed."""

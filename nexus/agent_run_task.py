@@ -99,6 +99,8 @@ class TaskRun:
             return "lost"
         except RequestRefused as refused:
             self._say("refused", why=str(refused))
+            with contextlib.suppress(RequestRefused):  # then it is not held any more
+                await self._delivery.release()
             return "refused"
         how = "given back" if answer is None else answer.outcome
         self._say("ended", outcome=how, seconds=round(time.monotonic() - begun, 1))
