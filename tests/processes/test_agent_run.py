@@ -367,16 +367,13 @@ def test_an_agent_program_draws_and_delegates_further_with_nothing_but_its_task(
     """mesh 3.3, 5.2: it is a client of `nexus mcp`, whose token is that of its run"""
     place = Place(running, open_home(running.nexus.home))
     pair = place.pair("draws")
-    counter_id, counter = running.agent("counter", "draws")
-    counter.ok("agent_inbox")
-    thread = pair.send("draw", instructions="Draw a box, and ask another to count.", inputs={"ask": "counter"})
+    counter_id, _ = running.agent("counter", "draws")
     draws = (sys.executable, "-I", str(SUPPORT / "scripted_agent.py"))
-    with (
-        agent_run(home(pair), counter_id, command=program("report", tmp_path)) as counting,
-        agent_run(home(pair), pair.worker_id, "--once", command=draws) as drawing,
-    ):
-        counting.said("ready")
-        assert drawing.ended() == 0
+    with agent_run(home(pair), counter_id, command=program("report", tmp_path)) as counting:
+        counting.said("ready")  # by which alone it can be sent to (mesh 2.1)
+        thread = pair.send("draw", instructions="Draw a box, and ask another to count.", inputs={"ask": "counter"})
+        with agent_run(home(pair), pair.worker_id, "--once", command=draws) as drawing:
+            assert drawing.ended() == 0
     notice = end_of(pair, thread)
     assert notice["state"] == "completed"
     answer = notice["result"]
