@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -149,3 +151,34 @@ def test_a_program_that_ends_when_asked_says_its_last_words(tmp_path: Path) -> N
 
     ended = asyncio.run(asyncio.wait_for(body(), 60))
     assert (ended.status, ended.output) == (0, b"hello\nbye\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process that leaves its group is lost to the keeper")
+def test_what_it_leaves_behind_is_ended_although_it_left_the_group(tmp_path: Path) -> None:
+    """mesh 5.2"""
+    below = f"subprocess.Popen([sys.executable, '-I', '-c', {WAITS!r}], start_new_session=True).pid"
+    ended = done(order(tmp_path, *python(f"import subprocess, sys; print({below})")))
+    assert ended.status == 0
+    await_end(int(ended.output), seconds=0.5)
+
+
+def test_it_ends_when_whoever_started_it_is_gone(tmp_path: Path) -> None:
+    """mesh 5.2: a runtime that was killed says nothing, but its end of the control socket closes"""
+    (run := tmp_path / "run").mkdir()
+    ours, theirs = socket.socketpair()
+    options = ("--control", str(theirs.fileno()), "--folder", str(run))
+    bounds = ("--grace-ms", "60000", "--orphaned-grace-ms", "50", "--kill-ms-max", "5000")
+    command = python(f"{DEAF}; import os; print(os.getpid(), flush=True); {WAITS}")
+    with subprocess.Popen(
+        [*agent_run_program._KEEPER, *options, *bounds, "--", *command],
+        stdout=subprocess.PIPE,
+        pass_fds=(theirs.fileno(),),
+        start_new_session=True,
+    ) as keeper:
+        theirs.close()
+        assert keeper.stdout is not None
+        pid = int(keeper.stdout.readline())
+        ours.close()
+        await_end(pid)
+        assert keeper.wait(20) == 0
+    assert not run.exists()
