@@ -45,7 +45,7 @@ class ContextReference:
     title: str | None
     revision: int | None
     withheld: str | None
-    """Why it may not: `not_found`, `role_required` or `unavailable`."""
+    """Why it may not: `not_found`, `role_required`, `capability_disabled` or `unavailable`."""
 
 
 @dataclass(frozen=True, slots=True)

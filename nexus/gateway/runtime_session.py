@@ -154,7 +154,8 @@ class RuntimeSession:
         """Raises RuntimeRefused."""
         for _ in range(admissions_per_call_max):
             try:
-                return await deliveries_with_references(await self.authority.reading(), leased)
+                reading = await self.authority.reading()
+                return await deliveries_with_references(reading, self.authority.credential, leased)
             except OwnerRefused:  # its authority has just been changed: it is judged anew
                 continue
             except DeadlinePassed:
