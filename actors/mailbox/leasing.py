@@ -110,6 +110,22 @@ def mail_renew(state: MailboxState, body: MailRenew, context: Context) -> Decisi
     return changes.decision({"renewed": renewed, "lost": lost})
 
 
+def mail_held(state: MailboxState, body: MailRenew, context: Context) -> Decision:
+    """As mail_renew says what is lost, and renews nothing: for whoever asks on behalf of a runtime that may hang."""
+    if context.principal.agent_id != context.address.id:
+        return Decision(NOT_FOUND)
+    changes = Changes(state, context)
+    held: list[Value] = []
+    lost: list[Value] = []
+    for delivery_id in dict.fromkeys(body.deliveryIds):
+        found = _held(changes, OfDelivery(deliveryId=delivery_id, runtimeId=body.runtimeId))
+        if isinstance(found, Refusal):
+            lost.append({"deliveryId": delivery_id, "threadId": _thread_of(delivery_id), **_why_lost(found)})
+        else:
+            held.append(delivery_id)
+    return Decision({"held": held, "lost": lost})
+
+
 def mail_start(state: MailboxState, body: OfDelivery, context: Context) -> Decision:
     """Work begins. Safe to repeat."""
     changes = Changes(state, context)
@@ -300,6 +316,7 @@ VERBS: Final[VerbTable[MailboxState]] = VerbTable(
     {
         "mail_lease": Verb(following(parsed(MailLease, mail_lease)), _AGENT),
         "mail_renew": Verb(following(parsed(MailRenew, mail_renew)), _AGENT),
+        "mail_held": Verb(parsed(MailRenew, mail_held), _AGENT),
         "mail_start": Verb(following(parsed(OfDelivery, mail_start)), _AGENT),
         "mail_progress": Verb(following(parsed(MailProgress, mail_progress)), _AGENT),
         "mail_release": Verb(following(parsed(OfDelivery, mail_release)), _BACK),
