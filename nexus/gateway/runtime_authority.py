@@ -86,11 +86,11 @@ class RuntimeAuthority:
             self._stamp = None
         return Reply(call_id, None, _BEING_CHANGED.to_record())
 
-    async def give_back(self, delivery_id: str, runtime_id: str) -> None:
+    async def give_back(self, delivery_id: str, runtime_id: str) -> Reply:
         """By the gateway itself, since the token may not be good any more. Raises DeadlinePassed."""
         to, call_id = address.mailbox(self.agent_id), self._clock.new_id()
         body: Record = {"deliveryId": delivery_id, "runtimeId": runtime_id}
-        await self._caller.call(to, "mail_release", body, call_id=call_id, within_ms=call_deadline_ms_default)
+        return await self._caller.call(to, "mail_release", body, call_id=call_id, within_ms=call_deadline_ms_default)
 
     async def reading(self, within_ms: int = call_deadline_ms_default) -> Reading:
         """For reads of other owners as the agent. Raises RuntimeRefused and DeadlinePassed."""
