@@ -81,7 +81,7 @@ class Delivery:
 
     Each method returns when NEXUS has answered, over restarts of NEXUS too; bound it with `asyncio.timeout` if need be.
     Each raises DeliveryLost, RequestRefused, and ConnectionError once the client is closed. Saying the same again
-    changes nothing.
+    changes nothing, but for progress.
     """
 
     def __init__(self, record: Record, ask: Ask) -> None:
@@ -110,7 +110,8 @@ class Delivery:
         await self._ask("start", {"deliveryId": self.delivery_id})
 
     async def progress(self, text: str) -> None:
-        """One line for the person and the room."""
+        """One line for the person and the room. It is written twice when the answer to the first was lost, as in a
+        restart of NEXUS: lines have no ids, and one too many does less harm than one that nobody sees."""
         await self._ask("progress", {"deliveryId": self.delivery_id, "text": text})
 
     async def complete(
@@ -137,7 +138,8 @@ class Delivery:
         await self._ask("finish", body)
 
     async def release(self) -> None:
-        """Give it back unfinished: it is offered again. That uses up an attempt if work had begun."""
+        """Give it back unfinished: it is offered again. That uses up an attempt if work had begun. One that is not this
+        runtime's any more counts as given back: no DeliveryLost is raised for it."""
         await self._ask("release", {"deliveryId": self.delivery_id})
 
     def lost(self, lost: Lost) -> None:
