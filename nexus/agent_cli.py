@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from bus.value import Record, Value, records
-from nexus import agent_mesh_cli, agent_place_cli, credential_cli, exit_codes, provider_cli
+from nexus import agent_mesh_cli, agent_place_cli, agent_run_cli, credential_cli, exit_codes, provider_cli
 from nexus.agent_mesh_cli import blocked_names, mode_text
 from nexus.agent_place_cli import AgentArgument, change, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
@@ -43,6 +43,7 @@ def register(app: typer.Typer) -> None:
     agent_mesh_cli.register(agents)
     credential_cli.register(agents)
     provider_cli.register_for_agents(agents)
+    agent_run_cli.register(agents)
     app.add_typer(guests, name="guest", no_args_is_help=True)
 
 

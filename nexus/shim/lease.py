@@ -1,14 +1,16 @@
 """`--agent NAME`: a credential of this process' own, lent by the person's socket as long as the connection lasts.
 
-It stops when the connection ends, however this process ends. A gateway that was started anew lends the same one again
-to whoever still has its token (nexus/gateway/person_lease.py), so that nothing is noticed of a restart; until then that
-gateway refuses it, which here means no more than to wait.
+It stops when it is closed or the connection ends, however this process ends. A gateway that was started anew lends the
+same one again to whoever still has its token (nexus/gateway/person_lease.py), so that nothing is noticed of a restart;
+until then that gateway refuses it, which here means no more than to wait.
 
-`LeasedToken` is used by any thread; `_held` and `_ended` are guarded by `_changed`. The token is in memory alone.
+`LeasedToken` is used by any thread; `_held`, `_connection` and `_why_ended` are guarded by `_changed`. The token is in
+memory alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -34,6 +36,7 @@ VERB: Final = "agent.credential_lease"
 
 _RETRIED: Final = frozenset({"unavailable", "outcome_unknown"})
 _GONE: Final = "not_found"
+_GIVEN_BACK: Final = "The borrowed credential was given back."
 _READ_BYTES: Final = 1 << 16
 
 
@@ -68,6 +71,7 @@ class LeasedToken:
         self._is_absent = False
         """Whether nobody listened the last time."""
         self._why_ended: str | None = None
+        self._connection: socket.socket | None = None
         threading.Thread(target=self._keep, daemon=True).start()
 
     def current(self) -> str:
@@ -90,9 +94,18 @@ class LeasedToken:
                 return True
             return self._held.token != refused or self._lent_ns > shown_ns
 
+    def close(self) -> None:
+        """Give it back: its connection ends now, and so does it. Safe to repeat."""
+        with self._changed:
+            self._why_ended = self._why_ended or _GIVEN_BACK
+            if self._connection is not None:
+                with contextlib.suppress(OSError):  # it has ended already
+                    self._connection.shutdown(socket.SHUT_RDWR)
+            self._changed.notify_all()
+
     def _keep(self) -> None:
         pause_ms, denials = shim_back_off_ms_first, 0
-        while True:
+        while self._why_ended is None:
             try:
                 was_held = self._hold_once()
             except NotListening:
@@ -106,12 +119,12 @@ class LeasedToken:
                 was_held, denials = False, denials + 1
                 if self._is_final(denied, denials):
                     with self._changed:
-                        self._why_ended = str(denied)
+                        self._why_ended = self._why_ended or str(denied)
                         self._changed.notify_all()
                     return
             finally:
                 with self._changed:
-                    self._is_connected = False
+                    self._is_connected, self._connection = False, None
             denials = 0 if was_held else denials
             pause_ms = shim_back_off_ms_first if was_held else min(2 * pause_ms, shim_back_off_ms_max)
             time.sleep(pause_ms / 1_000)
@@ -125,6 +138,10 @@ class LeasedToken:
     def _hold_once(self) -> bool:
         """One connection to its end; whether anything was lent. Raises Denied, NotListening, OSError, ValueError."""
         with connected(self._person_socket(), os.getuid()) as connection:
+            with self._changed:
+                if self._why_ended is not None:
+                    return False
+                self._connection = connection
             connection.settimeout((shim_connect_ms_max + person_answer_ms_max) / 1_000)
             again = {} if self._held is None else {"credential": self._held.credential, "token": self._held.token}
             request = {"verb": VERB, "arguments": {**self._asked, **again}}

@@ -25,7 +25,7 @@ RULES = {
     "mesh 6": "channels and creation are the person's",
 }
 
-NOT_BUILT = frozenset({"mesh 5.2", "mesh 5.4", "mesh 5.5"})
+NOT_BUILT = frozenset({"mesh 5.4", "mesh 5.5"})
 
 PARTLY_BUILT = {
     "mesh 1": "launch comes later",

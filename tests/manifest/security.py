@@ -34,11 +34,11 @@ NOT_BUILT = frozenset(f"security 2.{n}" for n in (1, 6, 8, 14, 18, 20, 21, 22))
 PARTLY_BUILT = {
     "security 2.3": "no files and no page elements are approved yet; canvases, workspaces, programs are held",
     "security 2.5": "the console does not exist yet; the 21st card is held",
-    "security 2.2": "sessions and runs do not exist yet; processes that carry their marks are refused",
+    "security 2.2": "sessions do not exist yet; runs, and processes that carry the marks of any, are refused",
     "security 2.4": "no elements of pages are on cards yet",
     "security 2.12": "families not served yet; every served tool is held",
     "security 2.15": "console and attach do not exist yet",
-    "security 2.16": "sessions, launches and runs do not exist yet; children and provider programs are held",
+    "security 2.16": "sessions and launches do not exist yet; children, provider programs and runs are held",
     "security 2.17": "nothing is opened beneath a root yet; which folders can be one is held",
     "security 2.19": "pictures and archives do not exist yet; secret rules are held",
     "security 2.24": "threads carry their chain, agents know for whom they work; cards, log and the setting come later",

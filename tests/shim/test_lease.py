@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -197,3 +198,21 @@ class _OsOfAnotherUser:
     @staticmethod
     def getuid() -> int:
         return os.getuid() + 1
+
+
+def test_one_that_is_closed_is_given_back_and_not_asked_for_again(tmp_path: Path) -> None:
+    """decision 0012"""
+    others = {*threading.enumerate()}
+    with person_socket(tmp_path / "s") as person:
+        token = LeasedToken(lambda: tmp_path / "s", "Ada", None)
+        [asking] = {*threading.enumerate()} - others
+        with person.serve(LENT) as connection:
+            assert current(token) == "nx_a1_secret"
+            token.close()
+            token.close()
+            connection.settimeout(10)
+            assert connection.recv(1) == b"", "its connection has ended"
+        assert denied(token) == "The borrowed credential was given back."
+        asking.join(10)
+        assert not asking.is_alive()
+        assert len(person.asked) == 1

@@ -60,6 +60,8 @@ def test_peers_are_told_the_facts_of_tiers_and_nothing_more(home: Home) -> None:
         "mesh": True,
         "ran": True,
         "revoked": False,
+        "paused": False,
+        "blocked": [],
     }
 
 
