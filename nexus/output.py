@@ -160,7 +160,7 @@ def time_text(milliseconds: Value) -> str:
 
 
 def error_lines(error: Mapping[str, Value]) -> list[str]:
-    """A refusal's record for a person: the sentence, the bad fields, the candidates of an ambiguous name, what is wrong with a file."""
+    """A refusal's record for a person: the sentence, bad fields, candidates of an ambiguous name, a file's fault."""
     listed = error.get("fields")
     bad_fields = listed if isinstance(listed, list) else []
     # The message of bad fields speaks to an agent that calls a tool; what is wrong stands in the fields.
