@@ -127,12 +127,14 @@ class Owner(pykka.Actor, Generic[State]):
         """
         if not self._is_scheduled.acquire(blocking=False):
             return False
-        # Nobody spoils an owner without uncommitted effects, so in this order both hold for the whole turn.
-        is_free = not self.has_uncommitted and not self.is_spoiled and self.is_whole and self.actor_inbox.empty()
-        if is_free:
-            self.actor_ref.tell(delivery)
-            self._handle_receive(self.actor_inbox.get().message)
-        self._end_turn()
+        try:
+            # Nobody spoils an owner without uncommitted effects, so in this order both hold for the whole turn.
+            is_free = not self.has_uncommitted and not self.is_spoiled and self.is_whole and self.actor_inbox.empty()
+            if is_free:
+                self.actor_ref.tell(delivery)
+                self._handle_receive(self.actor_inbox.get().message)
+        finally:
+            self._end_turn()
         return is_free
 
     def take_again(self, delivery: Delivery, number: int) -> None:
@@ -245,18 +247,25 @@ class Owner(pykka.Actor, Generic[State]):
             self._executor.submit(self._turn)
 
     def _turn(self) -> None:
+        goes_on = False
+        try:
+            goes_on = self._handle_some()
+        finally:  # also when a defect escapes: an owner that keeps its turn would never answer again
+            if goes_on:
+                self._executor.submit(self._turn)
+            else:
+                self._end_turn()
+
+    def _handle_some(self) -> bool:
+        """Whether the turn is to be taken up again behind those of other owners."""
         for _ in range(MESSAGES_A_TURN_MAX):
             if self.actor_inbox.empty():
-                break
+                return False
             self._handle_receive(self.actor_inbox.get().message)
             if self._lets_others_run:
                 self._lets_others_run = False
-                self._executor.submit(self._turn)
-                return
-        else:
-            self._executor.submit(self._turn)
-            return
-        self._end_turn()
+                return True
+        return True
 
     def _end_turn(self) -> None:
         self._is_scheduled.release()

@@ -1,4 +1,4 @@
-"""How the bounds of bus/limits.py stand to each other; a wrong one ends whatever starts (bus/__init__.py)."""
+"""How the bounds of bus/limits.py stand to each other. Every process of NEXUS imports this; a wrong one ends it."""
 
 from __future__ import annotations
 

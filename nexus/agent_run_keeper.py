@@ -152,11 +152,15 @@ class Keeper:
 
     def _signal_all(self, number: int) -> None:
         # Once its leader was awaited the number of a group may become another's; then Linux needs no group any more.
-        if self._status is None or not _IS_LINUX:
+        to_group = self._status is None or not _IS_LINUX
+        below = _descendants()
+        if to_group:
             _signal_group(self._group, number)
-        for process_id in _descendants():
+        for process_id in below:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process_id, number)
+                # Each is told once: a second SIGTERM kills a program that is in the middle of its orderly end.
+                if not to_group or os.getpgid(process_id) != self._group:
+                    os.kill(process_id, number)
 
     def _reap(self) -> None:
         while True:

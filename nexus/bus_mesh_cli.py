@@ -9,7 +9,8 @@ import typer
 
 from bus.value import Record, Value, records
 from nexus import exit_codes
-from nexus.agent_place_cli import AgentArgument, change, who
+from nexus.agent_mesh_cli import agent_pause, agent_resume
+from nexus.agent_place_cli import AgentArgument, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
 from nexus.mesh_needs import needs_lines
 from nexus.output import fail, json_text, print_json, print_line, print_lines, shown, table, time_text
@@ -25,8 +26,8 @@ def register(app: typer.Typer) -> None:
     """Add the commands to `nexus-bus`."""
     app.command("thread", epilog=examples("nexus-bus thread ID", "nexus-bus thread ID --json"))(thread)
     app.command("redeliver", epilog=examples("nexus-bus redeliver ID", "nexus-bus redeliver ID --json"))(redeliver)
-    app.command("pause", epilog=examples("nexus-bus pause Ada"))(pause)
-    app.command("resume", epilog=examples("nexus-bus resume Ada"))(resume)
+    app.command("pause", epilog=examples("nexus-bus pause Ada"))(agent_pause)
+    app.command("resume", epilog=examples("nexus-bus resume Ada"))(agent_resume)
     app.command("purge", epilog=examples("nexus-bus purge Ada", "nexus-bus purge Ada --yes --json"))(purge)
 
 
@@ -49,22 +50,6 @@ def redeliver(thread: ThreadArgument, home: HomeOption = None, as_json: JsonOpti
         print_line(f"No runtime has thread {shown(answer.get('threadId'))} leased: it is {shown(answer.get('state'))}.")
     else:
         print_line(f"Thread {shown(answer.get('threadId'))} is offered again.")
-
-
-def pause(
-    agent: AgentArgument, workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False
-) -> None:
-    """Offer an agent no task until it is resumed, and let nobody send it one. What waits for it is kept."""
-    asked: Record = {"agent": agent, "paused": True, "workspace": workspace}
-    change(home, as_json, "agent.pause", asked, lambda answer: f"Agent {who(answer)} is paused.")
-
-
-def resume(
-    agent: AgentArgument, workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False
-) -> None:
-    """Offer a paused agent its tasks again, and let others send to it."""
-    asked: Record = {"agent": agent, "paused": False, "workspace": workspace}
-    change(home, as_json, "agent.pause", asked, lambda answer: f"Agent {who(answer)} is offered tasks again.")
 
 
 def purge(

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from bus import limit_relations as limit_relations  # asserts, and does nothing else
 from nexus import exit_codes
 from nexus.config import Home, HomeRefused, open_home
 from nexus.hygiene import die_with, harden, watch_pipe

@@ -160,7 +160,7 @@ def time_text(milliseconds: Value) -> str:
 
 
 def error_lines(error: Mapping[str, Value]) -> list[str]:
-    """A refusal's record for a person: the sentence, the bad fields, the candidates of an ambiguous name."""
+    """A refusal's record for a person: the sentence, bad fields, candidates of an ambiguous name, a file's fault."""
     listed = error.get("fields")
     bad_fields = listed if isinstance(listed, list) else []
     # The message of bad fields speaks to an agent that calls a tool; what is wrong stands in the fields.
@@ -174,6 +174,8 @@ def error_lines(error: Mapping[str, Value]) -> list[str]:
             place = candidate.get("workspaceId")
             inside = f"  (workspace {shown(place)})" if place else ""
             lines.append(f"  {shown(candidate.get('id'))}  {shown(candidate.get('name'))}{inside}")
+    if isinstance(error.get("complaint"), str):
+        lines.append(shown(error.get("complaint")))
     if error.get("retryable") is True:
         lines.append("It may work when tried again in a moment.")
     return lines

@@ -119,9 +119,10 @@ async def _enabled(owners: Owners) -> dict[str, str]:
 def _known(sighting: Sighting, provider_id: str) -> None:
     """Raises VerbRefused; what is wrong with the person's file may be why it is not known."""
     if sighting.provider(provider_id) is None:
-        complaint = sighting.known.complaint
-        why = "" if complaint is None else f" {complaint}."
-        raise VerbRefused.by(Refusal(Code.NOT_FOUND, _NO_PROVIDER.message + why, details={"given": provider_id}))
+        details: Record = {"given": provider_id}
+        if sighting.known.complaint is not None:
+            details["complaint"] = sighting.known.complaint
+        raise VerbRefused.by(Refusal(Code.NOT_FOUND, _NO_PROVIDER.message, details=details))
 
 
 def _usable(sighting: Sighting, provider_id: str, enabled: Mapping[str, str]) -> None:

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from bus import address
 from bus.address import Address
+from bus.client import DeadlinePassed
 from bus.limits import (
     inspection_deadline_ms,
     note_characters_max,
@@ -41,7 +42,7 @@ ROWS_OF_THREAD: Final[Mapping[Role, tuple[str, ...]]] = {
     "recipient": ("received", "task", "lease"),
     "originator": ("offer", "sent", "result"),
 }
-"""Rows `<name>/<thread>` of a mailbox (actors/mailbox/state.py), by what it is to the thread."""
+"""Rows `<name>/<thread>` of a mailbox (actors/mailbox/rows.py), by what it is to the thread."""
 
 _KEPT_BY: Final[tuple[tuple[Role, str], ...]] = (
     ("recipient", "received"),
@@ -229,7 +230,7 @@ class MailboxReads:
                 return await self.owners.read(to, verb, body)
             except VerbRefused as refused:
                 code = text(refused.error, "code")
-                if code == Code.UNAVAILABLE.value:
+                if isinstance(refused.__cause__, DeadlinePassed):  # a damaged mailbox says unavailable too, at once
                     self._silent_shards.add(shard)
                 if code != Code.NOT_FOUND.value:
                     self.unread.append({"mailbox": str(to), "code": code})

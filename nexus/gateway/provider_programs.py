@@ -118,6 +118,7 @@ def version_of(program: Program, provider: Provider, person: Person, path: str) 
     answer = output_of(
         [program.found, *provider.version_arguments],
         environment_for(person, path),
+        executable=program.real,  # what was looked at, whatever a link on the way leads to by now
         within_ms=provider_version_ms_max,
         bytes_max=provider_version_bytes_max,
     )
@@ -150,12 +151,20 @@ def environment_for(person: Person, path: str) -> dict[str, str]:
     }
 
 
-def output_of(command: Sequence[str], environment: Mapping[str, str], *, within_ms: int, bytes_max: int) -> bytes:
+def output_of(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    within_ms: int,
+    bytes_max: int,
+    executable: str | None = None,
+) -> bytes:
     """What a program prints on either of its outputs until it ends, the time is over or it has said enough; nothing
     when it cannot be started. It and all of its group are ended."""
     try:
         process = subprocess.Popen(
             command,
+            executable=executable,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

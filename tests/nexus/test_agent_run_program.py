@@ -100,7 +100,7 @@ def test_all_of_it_ends_when_it_is_told_to(tmp_path: Path, way: str) -> None:
     """mesh 5.2: also what ignores being asked, and what left its group (Linux)"""
     away = sys.platform == "linux"
     below = f"subprocess.Popen([sys.executable, '-I', '-c', {WAITS!r}], start_new_session={away}).pid"
-    script = f"import os, subprocess, sys; print(os.getpid(), {below}, flush=True); {WAITS}"
+    script = f"{DEAF}; import os, subprocess, sys; print(os.getpid(), {below}, flush=True); {WAITS}"
 
     async def body() -> list[int]:
         program = await Program.started(order(tmp_path, *python(script)))

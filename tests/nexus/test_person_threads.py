@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bus.client import DeadlinePassed
 from bus.limits import person_reads_at_once_max
 from bus.value import Record, Value, records
 from nexus.gateway import person_threads
@@ -150,13 +151,27 @@ def test_a_mailbox_that_cannot_be_read_is_named_and_the_others_are_listed() -> N
 
 def test_a_shard_that_does_not_answer_is_waited_for_once() -> None:
     script, _ = mailboxes()
-    with running_port({**script, ("mailbox", "threads_page"): unavailable()}) as port:
+    with running_port({**script, ("mailbox", "threads_page"): DeadlinePassed(was_sent=True)}) as port:
         reads = person_reads_at_once_max
         agents: Record = {"agents": [{"agentId": f"b{n}", "name": "x", "workspaceId": "w1"} for n in range(3 * reads)]}
         port.caller.on("directory_list", {**directory(), **agents}, "app/-/directory")
         ok = ask(port, "thread.list")["ok"]
         assert len(ok["unread"]) == 3 * reads + 1
         assert len(port.caller.sent_of("threads_page")) <= reads
+
+
+def test_a_damaged_mailbox_hides_no_other_of_its_shard() -> None:
+    """A damaged owner says `unavailable` at once, which is not silence."""
+    script, _ = mailboxes()
+    with running_port({**script, ("mailbox/-/bad", "threads_page"): unavailable()}) as port:
+        listed = directory()
+        agents = listed["agents"]
+        assert isinstance(agents, list)
+        damaged: Record = {"agentId": "bad", "name": "Bad", "workspaceId": "w1"}
+        port.caller.on("directory_list", {**listed, "agents": [damaged, *agents]}, "app/-/directory")
+        ok = ask(port, "thread.list")["ok"]
+        assert [one["mailbox"] for one in ok["unread"]] == ["mailbox/-/bad"]
+        assert ok["threads"]
 
 
 def holders(*places: tuple[str, str]) -> Answerer:

@@ -102,8 +102,9 @@ class MeshJudge(ProductJudge):
         if not asked or any(pause.fate is not Fate.ANSWERED or pause.ok is None for pause in asked):
             return False
         last = max(asked, key=lambda pause: pause.begun_us)
-        others = (pause.heard_us for pause in asked if pause is not last)
-        is_last = all(heard_us < last.begun_us for heard_us in others)
+        others = [pause for pause in asked if pause is not last]
+        # The answer of one that changed nothing is not kept, so a late copy of it is decided anew.
+        is_last = all(pause.heard_us < last.begun_us and _changed(pause) for pause in others)
         in_time = last.heard_us - last.begun_us < BEFORE_REPLY_US
         return is_last and in_time and last.operation.body["paused"] is True and last.heard_us < record.begun_us
 
@@ -168,6 +169,10 @@ def _check_is_theirs(record: CallRecord, delivery: Record) -> None:
     meant_for = inputs.get("data", inputs)
     assert isinstance(meant_for, dict)
     demand(meant_for["for"] == record.operation.agent_id, "no mail of another", record.describe(), delivery)
+
+
+def _changed(record: CallRecord) -> bool:
+    return record.ok is not None and record.ok["changed"] is True
 
 
 def _deadline_of(record: CallRecord) -> int | None:
