@@ -5,6 +5,7 @@ A turn settles a bounded number; what is left over sets the timer anew at once (
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice, takewhile
 from typing import Final, Literal, TypeAlias
 
@@ -34,16 +35,16 @@ def settle_due(changes: Changes) -> bool:
     if facts is not None and facts.revoked:
         cancel_of_removed(changes)
         return len(changes.state.arrivals) > left
-    overdue = _due(changes.state.deadlines, changes.now_ms, left + 1)
+    overdue = [*islice(_due(changes.state.deadlines, changes.now_ms), left + 1)]
     for thread_id in overdue[:left]:
         end(changes, thread_id, EXPIRED)
     left -= len(overdue)
-    if left <= 0:
+    if left < 0:
         return True
-    lapsed = _due(changes.state.lease_ends, changes.now_ms, left + 1)
+    still_leased = (id_ for id_ in _due(changes.state.lease_ends, changes.now_ms) if changes.lease(id_) is not None)
+    lapsed = [*islice(still_leased, left + 1)]
     for thread_id in lapsed[:left]:
-        if changes.lease(thread_id) is not None:  # it did not end just now
-            _lapse(changes, thread_id)
+        _lapse(changes, thread_id)
     return len(lapsed) > left
 
 
@@ -91,8 +92,8 @@ def _ended_unseen(lease: Lease, now_ms: int) -> bool:
     return not lease.isGrace and now_ms - lease.until > lease_late_ms
 
 
-def _due(order: SortedItems[Dated], now_ms: int, count: int) -> list[str]:
-    return [thread_id for _, thread_id in takewhile(lambda item: item[0] <= now_ms, islice(order, count))]
+def _due(order: SortedItems[Dated], now_ms: int) -> Iterator[str]:
+    return (thread_id for _, thread_id in takewhile(lambda item: item[0] <= now_ms, order))
 
 
 VERBS: Final[VerbTable[MailboxState]] = VerbTable(

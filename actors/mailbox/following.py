@@ -155,15 +155,23 @@ def _is_open(state: MailboxState, thread_id: str) -> bool:
 
 def _wake(state: MailboxState, written: _Written, verb: str, context: Context) -> Iterator[Effect]:
     """Runtimes hear that something can be leased, or that a delivery was lost otherwise than by their own word."""
-    leasable = lost = False
+    leasable = lost = expired = False
+    left = len(state.leasable)
     for id_ in written.received.keys() | written.leases.keys():
         former, former_lease = state.received.get(id_), state.leases.get(id_)
         row = written.received.get(id_, former)
         lease = written.leases.get(id_, former_lease)
         could = former is not None and former.waits and former_lease is None
-        leasable = leasable or (row is not None and row.waits and lease is None and not could)
+        can = row is not None and row.waits and lease is None
+        left += can - could
+        leasable = leasable or (can and not could)
+        expired = expired or (
+            row is not None and row.state == "expired" and former is not None and not former.has_ended
+        )
         lost = lost or (former_lease is not None and (lease is None or lease.deliveryId != former_lease.deliveryId))
     lost = lost and verb not in _ENDED_BY_ITS_HOLDER
+    # While much is due nothing is leased: whoever asked meanwhile went away with nothing, though something waits.
+    leasable = leasable or (verb == DUE and expired and left > 0)
     was_paused = state.facts is not None and state.facts.paused
     goes_on = was_paused and written.facts is not None and not written.facts.paused and len(state.leasable) > 0
     if leasable or lost or goes_on:

@@ -77,6 +77,8 @@ class MailFinish(OfDelivery):
 
 
 def mail_lease(state: MailboxState, body: MailLease, context: Context) -> Decision:
+    """The first tasks that wait, each under a lease of its own. `isMoreDue`: time has ended more than one turn settles,
+    so nothing is given; ask again at once."""
     facts = state.facts
     if context.principal.agent_id != context.address.id:
         return Decision(NOT_FOUND)
@@ -90,7 +92,8 @@ def mail_lease(state: MailboxState, body: MailLease, context: Context) -> Decisi
     is_more_due = settle_due(changes)
     deliveries: list[Value] = [] if is_more_due or facts.paused else [*_lease_some(changes, body)]
     waiting = len(state.leasable) + _freed_or_taken(changes)
-    return changes.decision({"deliveries": deliveries, "waiting": waiting, "isPaused": facts.paused})
+    reply: Record = {"deliveries": deliveries, "waiting": waiting, "isPaused": facts.paused, "isMoreDue": is_more_due}
+    return changes.decision(reply)
 
 
 def mail_renew(state: MailboxState, body: MailRenew, context: Context) -> Decision:

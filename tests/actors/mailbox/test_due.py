@@ -7,7 +7,8 @@ import pytest
 from bus import address
 from bus.address import DIRECTORY
 from bus.limits import due_a_turn_max, ended_threads_kept_max, lease_ms
-from bus.value import Value
+from bus.topics import deliveries_topic
+from bus.value import Value, records
 from tests.support.bench import PERSON
 from tests.support.exchange import Home
 from tests.support.full_mailbox import full_mailbox
@@ -126,6 +127,43 @@ def test_many_deadlines_of_one_moment_are_settled_in_turns(home: Home) -> None:
     _after(home, 1)
     assert len(box.state.arrivals) == 0
     assert len([event for event in home.events if event.type == "thread.expired"]) == count
+
+
+@pytest.mark.parametrize(("extra", "is_more_due"), [(-1, False), (0, False), (1, True)])
+def test_a_lease_says_that_more_is_due_when_it_is_and_gives_what_waits_when_it_is_not(
+    home: Home, extra: int, is_more_due: bool
+) -> None:
+    """mesh 4.4, mesh 4.7: a turn that settled all that was due is no reason to give nothing."""
+    for _ in range(due_a_turn_max + extra):
+        home.triggered("a1", "a2", deadline="2027-01-15T08:01:00Z")
+    waits = home.triggered("a1", "a2")
+    home.clock.advance(lease_ms)
+    leased = home.mailbox_call("a2", "mail_lease", runtimeId="r1")
+    assert not isinstance(leased, Refusal)
+    assert leased["isMoreDue"] is is_more_due
+    assert [each["threadId"] for each in records(leased, "deliveries")] == ([] if is_more_due else [waits])
+    home.notices.clear()
+    _after(home, 1)
+    told = [notice.data["leasable"] for notice in home.notices if notice.topic == deliveries_topic("a2")]
+    assert told == ([True] if is_more_due else []), "who was given nothing is woken when something can be leased"
+    if is_more_due:
+        again = home.mailbox_call("a2", "mail_lease", runtimeId="r1")
+        assert at(again, "deliveries", 0, "threadId") == waits
+
+
+def test_leases_that_lapse_beside_deadlines_are_settled_within_the_same_bound(home: Home) -> None:
+    """mesh 4.4: a thread that expires takes its lease along, and that is one settlement and not two."""
+    for _ in range(due_a_turn_max // 2):
+        home.triggered("a1", "a2", deadline="2027-01-15T08:01:00Z")
+    for _ in range(due_a_turn_max // 2):
+        home.triggered("a1", "a2")
+    for _ in range(2):
+        home.mailbox_call("a2", "mail_lease", runtimeId="r1", count=due_a_turn_max // 2)
+    assert len(home.bench(BOX).state.leases) == due_a_turn_max
+    home.clock.advance(lease_ms)
+    leased = home.mailbox_call("a2", "mail_lease", runtimeId="r1")
+    assert not isinstance(leased, Refusal)
+    assert (leased["isMoreDue"], leased["waiting"]) == (False, due_a_turn_max // 2 - 1)
 
 
 def test_a_removed_agents_open_threads_are_cancelled_in_turns(home: Home) -> None:
