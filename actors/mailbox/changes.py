@@ -86,6 +86,18 @@ class Changes:
         row = self.open_thread(thread_id)
         self.told.append(Send(address.mailbox(row.senderId), "thread_changed", news, before_reply))
 
+    def leasable_count(self) -> int:
+        """How many threads wait and are not leased after this decision."""
+        touched = self.received.keys() | self.leases.keys()
+        before = sum(_can_be_leased(self.state.received.get(id_), self.state.leases.get(id_)) for id_ in touched)
+        after = sum(_can_be_leased(self.thread(id_), self.lease(id_)) for id_ in touched)
+        return len(self.state.leasable) + after - before
+
+    def lease_count(self) -> int:
+        """How many are leased after it."""
+        before = sum(thread_id in self.state.leases for thread_id in self.leases)
+        return len(self.state.leases) + sum(lease is not None for lease in self.leases.values()) - before
+
     def freed(self) -> list[Turn]:
         """In order, the threads that wait and whose lease has ended in this decision."""
         ended = (thread_id for thread_id, lease in self.leases.items() if lease is None)
@@ -104,6 +116,10 @@ class Changes:
         for thread_id, task in self.tasks.items():
             effects.append(_written(task_row(thread_id), task))
         return Decision({} if reply is None else reply, (*effects, *self.told))
+
+
+def _can_be_leased(row: Received | None, lease: Lease | None) -> bool:
+    return row is not None and row.waits and lease is None
 
 
 def _written(row: str, value: Value) -> Put | Delete:

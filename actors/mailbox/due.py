@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from actors.decision import Context, Decision, PrincipalKind, Verb, VerbTable
 from actors.mailbox.changes import Changes
-from actors.mailbox.ending import EXHAUSTED, EXPIRED, REMOVED, end
+from actors.mailbox.ending import EXHAUSTED, EXPIRED, REMOVED, Ending, end
 from actors.mailbox.following import DUE, following
 from actors.mailbox.rows import Dated, Lease, Received
 from actors.mailbox.sorted_items import SortedItems
@@ -51,7 +51,14 @@ def settle_due(changes: Changes) -> bool:
 def cancel_of_removed(changes: Changes) -> None:
     """The open threads of an agent that was removed, the oldest first; the timer goes on with what is left."""
     for _, thread_id in islice(changes.state.arrivals, due_a_turn_max):
-        end(changes, thread_id, REMOVED)
+        end_unless_expired(changes, thread_id, REMOVED)
+
+
+def end_unless_expired(changes: Changes, thread_id: str, ending: Ending) -> Received:
+    """The open thread ends so; by its deadline if that came before, though the timer did not: a thread that runtimes and
+    its recipient hear to be expired has no other end."""
+    is_overdue = changes.open_thread(thread_id).is_overdue(changes.now_ms)
+    return end(changes, thread_id, EXPIRED if is_overdue else ending)
 
 
 def take_back(changes: Changes, thread_id: str, cause: LossCause) -> None:
@@ -60,9 +67,11 @@ def take_back(changes: Changes, thread_id: str, cause: LossCause) -> None:
 
 
 def lose_lease(changes: Changes, thread_id: str, cause: LossCause, *, uses_attempt: bool) -> Received:
-    """The thread waits again in its old place, or ends when this was its last delivery."""
+    """The thread waits again in its old place, or ends when this was its last delivery or its deadline has come."""
     lease = changes.lease_of(thread_id)
     changes.leases[thread_id] = None
+    if changes.open_thread(thread_id).is_overdue(changes.now_ms):
+        return end(changes, thread_id, EXPIRED)
     attempts = lease.attempt if uses_attempt else changes.open_thread(thread_id).attempts
     if attempts >= lease_attempts_max:
         changes.received[thread_id] = changes.open_thread(thread_id).model_copy(update={"attempts": attempts})

@@ -91,9 +91,14 @@ def mail_lease(state: MailboxState, body: MailLease, context: Context) -> Decisi
     # While more is due than one turn settles, nothing is leased: what comes free may stand before what waits.
     is_more_due = settle_due(changes)
     deliveries: list[Value] = [] if is_more_due or facts.paused else [*_lease_some(changes, body)]
-    waiting = len(state.leasable) + _freed_or_taken(changes)
-    reply: Record = {"deliveries": deliveries, "waiting": waiting, "isPaused": facts.paused, "isMoreDue": is_more_due}
-    return changes.decision(reply)
+    return changes.decision(
+        {
+            "deliveries": deliveries,
+            "waiting": changes.leasable_count(),
+            "isPaused": facts.paused,
+            "isMoreDue": is_more_due,
+        }
+    )
 
 
 def mail_renew(state: MailboxState, body: MailRenew, context: Context) -> Decision:
@@ -188,7 +193,7 @@ def _finished(thread_id: str, row: Received) -> Record:
 
 def _lease_some(changes: Changes, body: MailLease) -> Iterator[Record]:
     """The first that wait, in their order, that no live lease holds (mesh 4.6)."""
-    room = leases_per_mailbox_max - len(changes.state.leases) + sum(each is None for each in changes.leases.values())
+    room = leases_per_mailbox_max - changes.lease_count()
     used = 0
     for given, turn in enumerate(islice(_candidates(changes), min(body.count, max(room, 0)))):
         thread_id = turn[2]
@@ -232,18 +237,6 @@ def _leased(changes: Changes, thread_id: str, runtime_id: str) -> Record:
         "queuedAt": rfc3339(row.queuedAt),
         "chainDepth": row.depth,
     }
-
-
-def _freed_or_taken(changes: Changes) -> int:
-    """By how many more threads can be leased after these changes."""
-    touched = changes.received.keys() | changes.leases.keys()
-    state = changes.state
-    before = sum(_can_be_leased(state.received.get(id_), state.leases.get(id_)) for id_ in touched)
-    return sum(_can_be_leased(changes.thread(id_), changes.lease(id_)) for id_ in touched) - before
-
-
-def _can_be_leased(row: Received | None, lease: Lease | None) -> bool:
-    return row is not None and row.waits and lease is None
 
 
 def _held(changes: Changes, body: OfDelivery) -> str | Refusal:

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from actors.decision import Context, Decision, Delete, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.mailbox.changes import Changes
-from actors.mailbox.due import is_live, lose_lease
-from actors.mailbox.ending import Ending, end
+from actors.mailbox.due import end_unless_expired, is_live, lose_lease
+from actors.mailbox.ending import EXPIRED, Ending, end
 from actors.mailbox.envelope import task_as_sent
 from actors.mailbox.following import following
 from actors.mailbox.rates import full_refusal
@@ -116,8 +116,10 @@ def thread_cancel(state: MailboxState, body: ThreadCancel, context: Context) -> 
     if isinstance(cancelled, Refusal):
         return Decision(cancelled)
     changes = Changes(state, context)
-    end(changes, body.threadId, _cancelled(body.note))
-    return changes.decision({"threadId": body.threadId, "state": cancelled})
+    row = end_unless_expired(changes, body.threadId, _cancelled(body.note))
+    if row.state == "expired":
+        return changes.decision(thread_closed(row.state))
+    return changes.decision({"threadId": body.threadId, "state": row.state})
 
 
 def thread_requeue(state: MailboxState, body: OfThread, context: Context) -> Decision:
@@ -166,21 +168,26 @@ def mail_redeliver(state: MailboxState, body: OfThread, context: Context) -> Dec
     if row.has_ended:
         return Decision(thread_closed(row.state))
     changes = Changes(state, context)
+    if row.is_overdue(context.now_ms):
+        return changes.decision(thread_closed(end(changes, body.threadId, EXPIRED).state))
     if lease is not None:
         row = lose_lease(changes, body.threadId, "redelivered", uses_attempt=False)
     return changes.decision({"threadId": body.threadId, "state": row.state, "wasLeased": lease is not None})
 
 
 def mail_purge(state: MailboxState, body: MailPurge, context: Context) -> Decision:
-    """Cancel what waits and nobody has leased, some at a time: call again while `remaining` is not 0."""
+    """Cancel what waits and nobody has leased, some at a time: call again while `remaining` is not 0. What has passed
+    its deadline expires and is not counted as cancelled."""
     if state.facts is None:
         return Decision(NOT_FOUND)
     changes = Changes(state, context)
-    some = [thread_id for _, _, thread_id in islice(state.leasable, purged_a_call_max)]
-    for thread_id in some:
-        end(changes, thread_id, _cancelled(body.note))
-    remaining = len(state.leasable) - len(some)
-    return changes.decision({"cancelled": len(some), "remaining": remaining, "leased": len(state.leases)})
+    cancelled = 0
+    for _, _, thread_id in islice(state.leasable, purged_a_call_max):
+        row = end_unless_expired(changes, thread_id, _cancelled(body.note))
+        cancelled += row.state == "cancelled"
+    return changes.decision(
+        {"cancelled": cancelled, "remaining": changes.leasable_count(), "leased": changes.lease_count()}
+    )
 
 
 def mail_pending(state: MailboxState, body: MailPending, context: Context) -> Decision:
