@@ -39,6 +39,7 @@ def settle_due(changes: Changes) -> bool:
     for thread_id in overdue[:left]:
         end(changes, thread_id, EXPIRED)
     left -= len(overdue)
+    left -= take_withdrawn(changes, max(left, 0))
     if left < 0:
         return True
     still_leased = (id_ for id_ in _due(changes.state.lease_ends, changes.now_ms) if changes.lease(id_) is not None)
@@ -55,10 +56,33 @@ def cancel_of_removed(changes: Changes) -> None:
 
 
 def end_unless_expired(changes: Changes, thread_id: str, ending: Ending) -> Received:
-    """The open thread ends so; by its deadline if that came before, though the timer did not: a thread that runtimes and
+    """The thread ends so; by its deadline if that came before, though the timer did not: one that runtimes and
     its recipient hear to be expired has no other end."""
     is_overdue = changes.open_thread(thread_id).is_overdue(changes.now_ms)
     return end(changes, thread_id, EXPIRED if is_overdue else ending)
+
+
+def withdrawn(changes: Changes, lease: Lease) -> LossCause | None:
+    """Why the lease holds no more, though its turn to be taken may not have come."""
+    if changes.facts is not None and not changes.facts.mesh:
+        return "mesh_lost"
+    ended_ms = changes.withdrawn(lease.credential)
+    return "credential_ended" if ended_ms is not None and lease.since <= ended_ms else None
+
+
+def take_withdrawn(changes: Changes, left: int) -> int:
+    """Take back up to `left` of the leases that hold no more. How many there are; `left + 1`: more than that, which the
+    timer goes on with."""
+    if (changes.facts is None or changes.facts.mesh) and not changes.has_withdrawn():
+        return 0
+    leased = ((id_, changes.lease(id_)) for id_ in changes.state.leases)
+    causes = ((id_, withdrawn(changes, lease)) for id_, lease in leased if lease is not None)
+    found = [*islice(((id_, cause) for id_, cause in causes if cause is not None), left + 1)]
+    for thread_id, cause in found[:left]:
+        take_back(changes, thread_id, cause)
+    if len(found) <= left:
+        changes.all_withdrawn_are_taken()
+    return len(found)
 
 
 def take_back(changes: Changes, thread_id: str, cause: LossCause) -> None:

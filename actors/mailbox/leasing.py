@@ -15,7 +15,7 @@ from pydantic import Field
 
 from actors.decision import Context, Decision, PrincipalKind, Verb, VerbTable
 from actors.mailbox.changes import Changes
-from actors.mailbox.due import is_live, lose_lease, settle_due
+from actors.mailbox.due import is_live, lose_lease, settle_due, withdrawn
 from actors.mailbox.ending import Ending, end
 from actors.mailbox.envelope import result_size_refusal, task_as_sent
 from actors.mailbox.following import following
@@ -250,7 +250,7 @@ def _held(changes: Changes, body: OfDelivery) -> str | Refusal:
     if row.is_overdue(changes.now_ms):
         return thread_closed("expired")
     is_it = lease is not None and lease.deliveryId == body.deliveryId
-    if lease is None or not is_it or not is_live(lease, changes.now_ms):
+    if lease is None or not is_it or not is_live(lease, changes.now_ms) or withdrawn(changes, lease) is not None:
         return _not_held(row)
     if body.runtimeId not in (None, lease.runtimeId):
         return _not_held(row)

@@ -52,6 +52,8 @@ class MailboxState:
     tasks: dict[str, Record] = field(default_factory=dict)
     """As stored: they were judged when they came."""
     leases: dict[str, Lease] = field(default_factory=dict)
+    withdrawn: dict[str, int] = field(default_factory=dict)
+    """Credential -> when it ended, while leases by it may be left."""
     requests: dict[str, RequestNotice] = field(default_factory=dict)
     offers: dict[str, Offer] = field(default_factory=dict)
     sent: dict[str, Sent] = field(default_factory=dict)
@@ -130,6 +132,9 @@ def apply(state: MailboxState, effect: RowEffect) -> None:
             _set(state.tasks, id_, _task(value))
         case "lease":
             _set_lease(state, id_, None if value is None else Lease.model_validate(value))
+        case "withdrawn":
+            assert value is None or isinstance(value, int)
+            _set(state.withdrawn, id_, value)
         case "request":
             _set_request(state, id_, None if value is None else RequestNotice.model_validate(value))
         case "offer":
