@@ -160,7 +160,8 @@ def time_text(milliseconds: Value) -> str:
 
 
 def error_lines(error: Mapping[str, Value]) -> list[str]:
-    """A refusal's record for a person: the sentence, the bad fields, the candidates of an ambiguous name."""
+    """A refusal's record for a person: the sentence, the bad fields, the candidates of an ambiguous name, why a task is
+    not delivered."""
     listed = error.get("fields")
     bad_fields = listed if isinstance(listed, list) else []
     # The message of bad fields speaks to an agent that calls a tool; what is wrong stands in the fields.
@@ -174,6 +175,10 @@ def error_lines(error: Mapping[str, Value]) -> list[str]:
             place = candidate.get("workspaceId")
             inside = f"  (workspace {shown(place)})" if place else ""
             lines.append(f"  {shown(candidate.get('id'))}  {shown(candidate.get('name'))}{inside}")
+    withheld = error.get("withheld")
+    entries = [entry for entry in withheld if isinstance(entry, dict)] if isinstance(withheld, list) else []
+    # Two tiers may be withheld for one reason.
+    lines += dict.fromkeys(f"  {shown(entry.get('detail'))}" for entry in entries)
     if error.get("retryable") is True:
         lines.append("It may work when tried again in a moment.")
     return lines

@@ -15,7 +15,7 @@ from actors.mailbox.ending import EXPIRED, Ending, end
 from actors.mailbox.envelope import task_as_sent
 from actors.mailbox.following import following
 from actors.mailbox.rates import full_refusal
-from actors.mailbox.rows import Dated, Lease, Received, Sent, received_row, sent_row, task_row
+from actors.mailbox.rows import Dated, Facts, Lease, Received, Sent, received_row, sent_row, task_row
 from actors.mailbox.state import STATES, MailboxState, waits
 from actors.mailbox.stored import reporting_stored
 from actors.mailbox.thread import after, thread_closed
@@ -33,6 +33,7 @@ from tools.base import Identifier, Model
 from tools.errors import NOT_FOUND, Code, Refusal
 from tools.plain_json import encoded_bytes
 from tools.task import ThreadState
+from tools.tiers import TierFacts, delivery_refusal
 from tools.times import rfc3339
 
 Note = Annotated[str, Field(min_length=1, max_length=note_characters_max)]
@@ -123,15 +124,16 @@ def thread_cancel(state: MailboxState, body: ThreadCancel, context: Context) -> 
 
 
 def thread_requeue(state: MailboxState, body: OfThread, context: Context) -> Decision:
-    """A new thread of an exhausted one's task, so that each thread keeps one end. Repeated, it names the same one."""
+    """A new thread of an exhausted one's task, so that each thread keeps one end. Repeated, it names the same one.
+    Refused for the reasons that a delivery is: nothing is queued in hope (mesh 2.2)."""
     row, facts = state.received.get(body.threadId), state.facts
     if row is None or facts is None:
         return Decision(NOT_FOUND)
     if row.requeuedAs is not None:
         return Decision({"threadId": row.requeuedAs, "requeuedFrom": body.threadId, "state": "queued"})
-    if not row.keepsTask or facts.revoked:
+    if not row.keepsTask:
         return Decision(_not_requeueable(row.state))
-    refusal = full_refusal(state, context)
+    refusal = _redelivery_refusal(row, facts, context) or full_refusal(state, context)
     return Decision(refusal) if refusal is not None else _requeued(state, body.threadId, row, context)
 
 
@@ -249,6 +251,12 @@ def _requeued(state: MailboxState, thread_id: str, row: Received, context: Conte
         Event("thread.queued", {**about, "workspaceId": row.workspaceId, "priority": f"p{row.rank}"}),
     )
     return Decision({"threadId": new_id, "requeuedFrom": thread_id, "state": "queued"}, effects)
+
+
+def _redelivery_refusal(row: Received, facts: Facts, context: Context) -> Refusal | None:
+    """What of the recipient withholds a delivery. The sender was let through when it sent, and now the person asks."""
+    sender = TierFacts(row.senderId, row.workspaceId, mesh=True, ran=True, revoked=False)
+    return delivery_refusal(sender, facts.for_tiers(context.address.id))
 
 
 def _cancelled(note: str | None) -> Ending:

@@ -6,11 +6,11 @@ import pytest
 
 from bus import address
 from bus.address import DIRECTORY
-from bus.limits import due_a_turn_max, ended_threads_kept_max, lease_ms
+from bus.limits import due_a_turn_max, ended_threads_kept_max, lease_ms, leases_a_call_max
 from bus.topics import deliveries_topic
 from bus.value import Value, records
 from tests.support.bench import PERSON
-from tests.support.exchange import Home
+from tests.support.exchange import TOKEN_HASH, Home
 from tests.support.full_mailbox import full_mailbox
 from tests.support.reading import at
 from tools.errors import Code, Refusal
@@ -182,3 +182,51 @@ def test_what_has_ended_is_forgotten_beyond_a_number_however_it_ended() -> None:
     while bench.state.leasable:
         bench.send("mail_purge", {}, PERSON)
     assert len(bench.state.ended) == ended_threads_kept_max == len(bench.state.received)
+
+
+def _leased_all(home: Home, count: int) -> list[Value]:
+    """`count` threads, each leased by the agent's present credential: the deliveries."""
+    for _ in range(count):
+        home.triggered("a1", "a2")
+    held: list[Value] = []
+    while len(held) < count:
+        leased = home.mailbox_call("a2", "mail_lease", runtimeId="r1", count=leases_a_call_max)
+        assert not isinstance(leased, Refusal)
+        held += [each["deliveryId"] for each in records(leased, "deliveries")]
+    return held
+
+
+@pytest.mark.parametrize("loss", ["mesh", "credential"])
+def test_the_loss_of_many_leases_is_settled_in_turns_and_none_of_them_holds_meanwhile(home: Home, loss: str) -> None:
+    """security 2.10, mesh 4.4"""
+    count = due_a_turn_max + 10
+    held = _leased_all(home, count)
+    if loss == "mesh":
+        home.ok(address.agent("a2"), "agent_set_capability", {"capability": "mesh", "held": False}, PERSON)
+    else:
+        home.ok(address.agent("a2"), "token_replace", {"tokenHash": TOKEN_HASH}, PERSON)
+    box = home.bench(BOX)
+    assert len(box.state.leases) == 10
+    renewed = home.mailbox_call("a2", "mail_renew", runtimeId="r1", deliveryIds=held)
+    assert not isinstance(renewed, Refusal)
+    assert len(records(renewed, "lost")) == count
+    refusal = home.mailbox_call("a2", "mail_finish", deliveryId=held[-1], outcome="completed")
+    assert isinstance(refusal, Refusal) and refusal.code is Code.WRONG_STATE
+    home.assert_reloads()
+    _after(home, 1)
+    assert (box.state.leases, box.state.withdrawn, len(box.state.leasable)) == ({}, {}, count)
+    lost = [event.data for event in home.events if event.type == "thread.released"]
+    assert {data["cause"] for data in lost} == {"mesh_lost" if loss == "mesh" else "credential_ended"}
+    assert len(lost) == count, "each is told once"
+
+
+def test_what_the_credential_in_place_of_an_ended_one_leases_is_its_own(home: Home) -> None:
+    """security 2.10"""
+    _leased_all(home, due_a_turn_max + 10)
+    home.ok(address.agent("a2"), "token_replace", {"tokenHash": TOKEN_HASH}, PERSON)
+    home.clock.advance(1)
+    leased = home.mailbox_call("a2", "mail_lease", runtimeId="r2")
+    delivery_id = at(leased, "deliveries", 0, "deliveryId")
+    _after(home, 1)
+    assert [lease.deliveryId for lease in home.bench(BOX).state.leases.values()] == [delivery_id]
+    assert not isinstance(home.mailbox_call("a2", "mail_start", deliveryId=delivery_id), Refusal)

@@ -6,7 +6,6 @@ import pytest
 
 from bus import address
 from bus.limits import (
-    due_a_turn_max,
     lease_attempts_max,
     lease_late_ms,
     lease_ms,
@@ -306,43 +305,6 @@ def test_without_the_mesh_leases_end_and_nothing_is_leased(home: Home) -> None:
     home.ok(address.agent("a2"), "agent_set_capability", {"capability": "mesh", "held": False}, PERSON)
     assert home.bench(BOX).state.leases == {}
     assert _refused(home, "mail_lease", runtimeId="r1").code is Code.CAPABILITY_MISSING
-
-
-@pytest.mark.parametrize("loss", ["mesh", "credential"])
-def test_the_loss_of_many_leases_is_settled_in_turns_and_none_of_them_holds_meanwhile(home: Home, loss: str) -> None:
-    """security 2.10, mesh 4.4"""
-    count = due_a_turn_max + 10
-    for _ in range(count):
-        home.triggered("a1", "a2")
-    held = [each["deliveryId"] for each in (*_leased(home, 100), *_leased(home, 100))]
-    if loss == "mesh":
-        home.ok(address.agent("a2"), "agent_set_capability", {"capability": "mesh", "held": False}, PERSON)
-    else:
-        home.ok(address.agent("a2"), "token_replace", {"tokenHash": TOKEN_HASH}, PERSON)
-    box = home.bench(BOX)
-    assert len(box.state.leases) == 10
-    assert len(_say(home, "mail_renew", runtimeId="r1", deliveryIds=held)["lost"]) == count  # type: ignore[arg-type]
-    assert _refused(home, "mail_finish", deliveryId=held[-1], outcome="completed").code is Code.WRONG_STATE
-    home.assert_reloads()
-    _after(home, 1)
-    assert (box.state.leases, box.state.withdrawn, len(box.state.leasable)) == ({}, {}, count)
-    lost = [event.data for event in home.events if event.type == "thread.released"]
-    assert {data["cause"] for data in lost} == {"mesh_lost" if loss == "mesh" else "credential_ended"}
-    assert len(lost) == count
-
-
-def test_what_the_credential_in_place_of_an_ended_one_leases_is_its_own(home: Home) -> None:
-    """security 2.10"""
-    for _ in range(due_a_turn_max + 10):
-        home.triggered("a1", "a2")
-    for _ in range(2):
-        _leased(home, 100)
-    home.ok(address.agent("a2"), "token_replace", {"tokenHash": TOKEN_HASH}, PERSON)
-    home.clock.advance(1)
-    delivery_id = _one(home, "r2")
-    _after(home, 1)
-    assert [lease.deliveryId for lease in home.bench(BOX).state.leases.values()] == [delivery_id]
-    assert _say(home, "mail_start", deliveryId=delivery_id)["state"] == "working"
 
 
 def test_the_gateway_gives_back_what_a_runtime_that_is_gone_had(home: Home) -> None:

@@ -134,6 +134,34 @@ def test_a_requeued_task_loses_a_deadline_that_has_passed(home: Home) -> None:
     assert at(_lease(home), "deliveries", 0, "task", "deadline") is None
 
 
+@pytest.mark.parametrize(
+    ("to", "verb", "body", "reason"),
+    [
+        (address.agent("a2"), "agent_pause", {"paused": True}, "callee_paused"),
+        (address.agent("a2"), "agent_block", {"agentId": "a1", "blocked": True}, "blocked_by_person"),
+        (
+            address.agent("a2"),
+            "agent_set_capability",
+            {"capability": "mesh", "held": False},
+            "callee_lacks_mesh",
+        ),
+        (DIRECTORY, "agent_remove", {"agentId": "a2"}, "identity_revoked"),
+    ],
+)
+def test_nothing_is_requeued_that_could_not_be_delivered(
+    home: Home, to: address.Address, verb: str, body: Record, reason: str
+) -> None:
+    """mesh 2.2: nothing is queued in hope, and the reason is the one that the sender would hear."""
+    thread_id = home.triggered("a1", "a2")
+    _exhaust(home)
+    home.ok(to, verb, body, PERSON)
+    refusal = home.refused(BOX, "thread_requeue", {"threadId": thread_id}, PERSON)
+    assert refusal.code is Code.DELIVERY_WITHHELD
+    assert at(refusal.details, "withheld", -1, "reason") == reason
+    assert thread_id in home.bench(BOX).state.tasks, "it can be requeued when the reason is gone"
+    assert len(home.bench(BOX).state.arrivals) == 0
+
+
 def test_only_the_last_tasks_of_exhausted_threads_are_kept() -> None:
     """mesh 4.4"""
     bench = full_mailbox(dead_letter_tasks_kept_max + 30)
