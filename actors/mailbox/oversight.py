@@ -293,6 +293,7 @@ def _whole(state: MailboxState, thread_id: str, row: Received, context: Context)
     return {
         **_listed(state, thread_id, context),
         "chain": [link.model_dump() for link in row.originators],
+        "chainMore": row.chainMore,
         "strictest": row.strictest,
         "task": None if task is None else task_as_sent(task),
         "lease": None if lease is None else _lease(lease, context),

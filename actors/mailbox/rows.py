@@ -113,6 +113,8 @@ class Received(Model):
     deadline: int | None = None
     """Milliseconds since the epoch."""
     chain: list[ChainLink] = Field(default=[])
+    chainMore: int = 0
+    """How many more agents led to it than the chain names."""
     strictest: ModeName = "auto"
     """The strictest mode of those that led to it, at the time they sent."""
     attempts: int = 0
