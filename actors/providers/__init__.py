@@ -38,15 +38,11 @@ from bus.value import Record, Value
 from tools.agent_provider import AgentSetProviderInput
 from tools.base import Identifier, Model, Name
 from tools.errors import NOT_FOUND, Code, Refusal, unavailable
-from tools.provider import ProviderId
+from tools.provider import NOT_ENABLED, ProviderId
 from tools.times import rfc3339
 
 _ROW: Final = "enabled/"
 
-NOT_ENABLED: Final = Refusal(
-    Code.WRONG_STATE,
-    "The person has not enabled this provider. Call provider_list for those that are, or ask the person to enable it.",
-)
 OWN_IS_REFUSED: Final = Refusal(
     Code.WRONG_STATE, "Your own provider is not yours to choose. Ask the person, or another agent of your workspace."
 )
