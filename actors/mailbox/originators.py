@@ -96,6 +96,20 @@ class Originators:
         listed = [link.model_dump() for link in named.links]
         return {"originators": [*listed], "more": named.more, "strictest": _strictest(modes)}
 
+    def shed(self, count: int) -> bool:
+        """Let go of up to `count` places of each order of a state that nobody uses; whether nothing is left."""
+        places_left = count
+        while places_left > 0 and self.links:
+            agent_id, places = self.links.popitem()
+            taken = min(len(places), places_left)
+            if taken < len(places):
+                places.drop_some(taken)
+                self.links[agent_id] = places
+            places_left -= max(taken, 1)
+        self.lasts.drop_some(count)
+        self.left_out.drop_some(count)
+        return not (self.links or self.lasts or self.left_out)
+
     def _named(
         self, row_of: _RowOf, ends: Mapping[str, _Ends | None], count: int, but: Collection[str], left_out: int
     ) -> Named:
