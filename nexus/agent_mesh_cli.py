@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from bus.value import Record, Value
+from bus.value import Record, Value, records
 from nexus.agent_place_cli import AgentArgument, change, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, examples
 from nexus.output import shown
@@ -75,6 +75,18 @@ def blocked_names(agent: Record) -> list[Value]:
         one.get("name") or one.get("agentId") if isinstance(one, dict) else one
         for one in (listed if isinstance(listed, list) else [])
     ]
+
+
+def works_for(agent: Record) -> dict[str, Value]:
+    """Of one that was given tasks and did not end them: by whom, and the strictest of the modes under which they sent
+    (security 2.24)."""
+    told = agent.get("workingFor")
+    told = told if isinstance(told, dict) else {}
+    named = [f"{shown(one.get('name'))} ({shown(one.get('agentId'))})" for one in records(told, "originators")]
+    if not named:
+        return {}
+    more = {"works for, unnamed": f"{shown(told.get('more'))} more"} if told.get("more") else {}
+    return {"works for": [*named], **more, "their mode": told.get("strictest")}
 
 
 def _sender(answer: Record) -> str:

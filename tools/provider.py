@@ -12,6 +12,13 @@ from pydantic import Field
 
 from bus.limits import integer_max
 from tools.base import Capability, Family, Kind, Model, Route, Scope, Tool, ToolInput
+from tools.errors import Code, Refusal
+
+NOT_ENABLED: Final = Refusal(
+    Code.WRONG_STATE,
+    "The person has not enabled this provider. Call provider_list for those that are, or ask the person to enable it.",
+)
+"""Said by the gateway before a card is made, and by the owner that decides."""
 
 ProviderId = Annotated[str, Field(min_length=1, max_length=64, description="From provider_list, for instance codex.")]
 

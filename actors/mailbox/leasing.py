@@ -15,7 +15,7 @@ from pydantic import Field
 
 from actors.decision import Context, Decision, PrincipalKind, Verb, VerbTable
 from actors.mailbox.changes import Changes
-from actors.mailbox.due import is_live, lose_lease, settle_due
+from actors.mailbox.due import is_live, lose_lease, settle_due, withdrawn
 from actors.mailbox.ending import Ending, end
 from actors.mailbox.envelope import result_size_refusal, task_as_sent
 from actors.mailbox.following import following
@@ -77,6 +77,8 @@ class MailFinish(OfDelivery):
 
 
 def mail_lease(state: MailboxState, body: MailLease, context: Context) -> Decision:
+    """The first tasks that wait, each under a lease of its own. `isMoreDue`: time has ended more than one turn settles,
+    so nothing is given; ask again at once."""
     facts = state.facts
     if context.principal.agent_id != context.address.id:
         return Decision(NOT_FOUND)
@@ -89,8 +91,14 @@ def mail_lease(state: MailboxState, body: MailLease, context: Context) -> Decisi
     # While more is due than one turn settles, nothing is leased: what comes free may stand before what waits.
     is_more_due = settle_due(changes)
     deliveries: list[Value] = [] if is_more_due or facts.paused else [*_lease_some(changes, body)]
-    waiting = len(state.leasable) + _freed_or_taken(changes)
-    return changes.decision({"deliveries": deliveries, "waiting": waiting, "isPaused": facts.paused})
+    return changes.decision(
+        {
+            "deliveries": deliveries,
+            "waiting": changes.leasable_count(),
+            "isPaused": facts.paused,
+            "isMoreDue": is_more_due,
+        }
+    )
 
 
 def mail_renew(state: MailboxState, body: MailRenew, context: Context) -> Decision:
@@ -201,7 +209,7 @@ def _finished(thread_id: str, row: Received) -> Record:
 
 def _lease_some(changes: Changes, body: MailLease) -> Iterator[Record]:
     """The first that wait, in their order, that no live lease holds (mesh 4.6)."""
-    room = leases_per_mailbox_max - len(changes.state.leases) + sum(each is None for each in changes.leases.values())
+    room = leases_per_mailbox_max - changes.lease_count()
     used = 0
     for given, turn in enumerate(islice(_candidates(changes), min(body.count, max(room, 0)))):
         thread_id = turn[2]
@@ -247,18 +255,6 @@ def _leased(changes: Changes, thread_id: str, runtime_id: str) -> Record:
     }
 
 
-def _freed_or_taken(changes: Changes) -> int:
-    """By how many more threads can be leased after these changes."""
-    touched = changes.received.keys() | changes.leases.keys()
-    state = changes.state
-    before = sum(_can_be_leased(state.received.get(id_), state.leases.get(id_)) for id_ in touched)
-    return sum(_can_be_leased(changes.thread(id_), changes.lease(id_)) for id_ in touched) - before
-
-
-def _can_be_leased(row: Received | None, lease: Lease | None) -> bool:
-    return row is not None and row.waits and lease is None
-
-
 def _held(changes: Changes, body: OfDelivery) -> str | Refusal:
     """The thread that this delivery holds, or why it holds none: then nothing changes."""
     thread_id = _thread_of(body.deliveryId)
@@ -270,7 +266,7 @@ def _held(changes: Changes, body: OfDelivery) -> str | Refusal:
     if row.is_overdue(changes.now_ms):
         return thread_closed("expired")
     is_it = lease is not None and lease.deliveryId == body.deliveryId
-    if lease is None or not is_it or not is_live(lease, changes.now_ms):
+    if lease is None or not is_it or not is_live(lease, changes.now_ms) or withdrawn(changes, lease) is not None:
         return _not_held(row)
     if body.runtimeId not in (None, lease.runtimeId):
         return _not_held(row)
