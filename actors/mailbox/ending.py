@@ -35,6 +35,8 @@ class Ending:
     reason: str | None = None
     result: Result | None = None
     delivery_id: str | None = None
+    finish: str | None = None
+    """Digest of what that delivery said."""
 
 
 _EVENT_OF_END: Final[Mapping[ThreadState, str]] = {
@@ -66,6 +68,7 @@ def end(changes: Changes, thread_id: str, ending: Ending) -> Received:
         cause=ending.cause,
         reason=ending.reason,
         deliveryId=ending.delivery_id,
+        finish=ending.finish,
         keepsTask=is_exhausted,
     )
     if changes.lease(thread_id) is not None:

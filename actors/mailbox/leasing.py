@@ -6,6 +6,8 @@ so in its old place; after the fifth delivery without an answer the thread ends.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
@@ -34,9 +36,9 @@ from bus.limits import (
     reply_artifacts_max,
 )
 from bus.value import Record, Value
-from tools.base import Identifier, Model
+from tools.base import Identifier, Model, Reason
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments, unavailable
-from tools.fence import cut, plain_name
+from tools.fence import plain_name
 from tools.plain_json import JsonList, JsonObject, encoded_bytes
 from tools.redact import redacted
 from tools.task import Outcome
@@ -73,7 +75,7 @@ class MailFinish(OfDelivery):
     body: str = ""
     artifacts: JsonList = Field(default=[], max_length=reply_artifacts_max)
     usage: JsonObject | None = None
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 def mail_lease(state: MailboxState, body: MailLease, context: Context) -> Decision:
@@ -172,10 +174,12 @@ def mail_release(state: MailboxState, body: OfDelivery, context: Context) -> Dec
 
 
 def mail_finish(state: MailboxState, body: MailFinish, context: Context) -> Decision:
-    """The end of a delivery. A repeat by the delivery that ended the thread is answered as the first time."""
+    """The end of a delivery. The same said again by the delivery that ended the thread is answered as the first time;
+    another end meets the one that won (mesh 4.2)."""
     changes = Changes(state, context)
     ended_before = state.received.get(_thread_of(body.deliveryId))
-    if ended_before is not None and ended_before.deliveryId == body.deliveryId and _may(context):
+    is_repeat = ended_before is not None and ended_before.deliveryId == body.deliveryId
+    if ended_before is not None and is_repeat and ended_before.finish in (None, _digest(body)) and _may(context):
         return Decision(_finished(_thread_of(body.deliveryId), ended_before))
     held = _held(changes, body)
     refusal = held if isinstance(held, Refusal) else _finish_refusal(body)
@@ -190,11 +194,18 @@ def mail_finish(state: MailboxState, body: MailFinish, context: Context) -> Deci
         event,
         "mail_finish",
         outcome=outcome,
-        reason=None if body.reason is None else cut(body.reason, note_characters_max),
+        reason=body.reason,
         result=None if outcome is None else Result(body=body.body, artifacts=body.artifacts, usage=body.usage),
         delivery_id=body.deliveryId,
+        finish=_digest(body),
     )
     return changes.decision(_finished(held, end(changes, held, ending)))
+
+
+def _digest(body: MailFinish) -> str:
+    """What was said, to be known again."""
+    said = body.model_dump(include={"outcome", "body", "artifacts", "usage", "reason"})
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _finish_refusal(body: MailFinish) -> Refusal | None:

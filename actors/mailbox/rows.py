@@ -126,6 +126,8 @@ class Received(Model):
     reason: str | None = None
     deliveryId: str | None = None
     """The delivery that ended it: what repeats of that end are known by."""
+    finish: str | None = None
+    """Digest of what that delivery said at the end. Rows of older releases do not tell."""
     keepsTask: bool = False
     """Of an exhausted one: its task is kept for requeueing."""
     requeuedFrom: str | None = None
