@@ -18,7 +18,7 @@ from tests.support.loop import until
 from tests.support.runtime_bench import RuntimeBench
 from tests.support.scripted_caller import Scripted, Sent
 from tests.support.scripted_mailbox import TOKEN
-from tools.errors import Code, Refusal, invalid_arguments, unavailable
+from tools.errors import Code, Refusal, unavailable
 
 MISSING: Final = Refusal(Code.CAPABILITY_MISSING, "No mesh.")
 
@@ -301,21 +301,6 @@ async def test_a_revoked_runtime_hears_it_wherever_it_waits() -> None:
             assert delivery.cancelled.is_set()
             with pytest.raises(ConnectionError):
                 await delivery.complete("x")
-
-
-@in_loop
-async def test_a_refusal_says_which_field_is_bad_and_what_it_must_be() -> None:
-    """common 6.1: also to whoever reads nothing but the exception."""
-    async with RuntimeBench() as bench:
-        bench.mailbox.put("t0")
-        async with bench.client() as mailbox:
-            delivery = await anext(mailbox)
-            bench.mailbox.caller.on("mail_finish", invalid_arguments({"reason": "must be one line"}))
-            with pytest.raises(RequestRefused, match=r"\(reason must be one line\)"):
-                await delivery.reject("two\nlines")
-            for wrong in ({"artifacts": "abc"}, {"usage": [1]}):
-                with pytest.raises(TypeError, match="JSON"):
-                    await delivery.complete("x", **wrong)  # type: ignore[arg-type]
 
 
 @in_loop

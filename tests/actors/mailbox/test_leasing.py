@@ -386,35 +386,3 @@ def test_deliveries_are_bounded_by_their_bytes_but_one_always_comes(home: Home) 
     assert isinstance(some, list) and len(some) == 1
     more = _say(home, "mail_lease", runtimeId="r1", count=3, bytes=25_000)["deliveries"]
     assert isinstance(more, list) and len(more) == 2
-
-
-FIRST: Record = {"outcome": "completed", "body": "Seven.", "artifacts": [1], "usage": {"tokens": 3}}
-
-
-@pytest.mark.parametrize(
-    "another",
-    [
-        {**FIRST, "body": "Eight."},
-        {**FIRST, "outcome": "failed"},
-        {**FIRST, "outcome": "partial"},
-        {**FIRST, "artifacts": []},
-        {"outcome": "rejected", "reason": "Not mine."},
-    ],
-)
-def test_only_the_same_end_said_again_is_answered_as_the_first_time(home: Home, another: Record) -> None:
-    """mesh 4.2: every later close is thread_closed with the state that won."""
-    home.triggered("a1", "a2")
-    delivery = _one(home)
-    first = _say(home, "mail_finish", deliveryId=delivery, **FIRST)
-    assert _say(home, "mail_finish", deliveryId=delivery, **FIRST) == first
-    refused = _refused(home, "mail_finish", deliveryId=delivery, **another)
-    assert refused.code is Code.THREAD_CLOSED
-    assert refused.details is not None and refused.details["state"] == "completed"
-
-
-@pytest.mark.parametrize("reason", ["", "no\x1b[31m", "two\nlines", "x" * 201])
-def test_a_runtime_declines_with_one_line_like_an_agent(home: Home, reason: str) -> None:
-    """mesh 1, common 7.1"""
-    home.triggered("a1", "a2")
-    refused = _refused(home, "mail_finish", deliveryId=_one(home), outcome="rejected", reason=reason)
-    assert refused.code is Code.INVALID_ARGUMENTS
