@@ -59,6 +59,7 @@ EXHAUSTED: Final = Ending(
 def end(changes: Changes, thread_id: str, ending: Ending) -> Received:
     """The thread ends by an event that its state allows. Raises ValueError, a defect of ours, for another."""
     is_exhausted = ending.cause == "delivery_exhausted"
+    lease = changes.lease(thread_id)
     row = changes.step(
         thread_id,
         ending.event,
@@ -67,8 +68,9 @@ def end(changes: Changes, thread_id: str, ending: Ending) -> Received:
         reason=ending.reason,
         deliveryId=ending.delivery_id,
         keepsTask=is_exhausted,
+        attempts=changes.open_thread(thread_id).attempts if lease is None else lease.attempt,
     )
-    if changes.lease(thread_id) is not None:
+    if lease is not None:
         changes.leases[thread_id] = None
     if not is_exhausted:
         changes.tasks[thread_id] = None

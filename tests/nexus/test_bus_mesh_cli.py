@@ -85,7 +85,7 @@ def test_a_thread_is_shown_with_owner_shard_lease_rows_and_events(monkeypatch: p
             "owner: mailbox/-/b1, shard 0",
             "state: working",
             "from Ada (a1) to Bo (b1)",
-            "attempts: 2",
+            "attempts: 2 of 5, given to a runtime 3 times",
             "lease: until 2027-01-15T08:02:00.000Z, silent for 45000 ms, runtime r1, delivery t1.d1",
             'mailbox/-/b1 received/t1 {"state": "working"}',
             'mailbox/-/b1 lease/t1 {"attempt": 2}',
