@@ -30,8 +30,8 @@ DUE: Final = "approval_due"
 """The verb of an approval's timer."""
 
 _LAPSED: Final = (
-    "What this call would change is not what the person approved any more, so nothing ran. The person has been asked "
-    "anew; make the same call again once it is approved."
+    "What this call would change is not what the person was asked about any more, so nothing ran. The person has "
+    "been asked anew; make the same call again once it is approved."
 )
 _DENIED: Final = (
     "The person has denied this call. Read the note, if there is one, and do something else or ask the person."

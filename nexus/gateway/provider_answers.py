@@ -17,6 +17,7 @@ from bus.clock import Clock
 from bus.limits import call_deadline_ms_default
 from bus.value import Record, Value, records
 from nexus.connect.clients import CLIENTS, Places
+from nexus.gateway.admitting import FurtherRefusal
 from nexus.gateway.provider_clients import Clients
 from nexus.gateway.provider_detection import Detection, NoPrograms, Sighting
 from nexus.gateway.reading import OwnerRefused, Reading
@@ -78,13 +79,14 @@ class ProviderAnswers:
             "provider_runtime_status": self._runtime_status,
         }
 
-    async def choice_refusal(self, tool: str, arguments: Record) -> Refusal | None:
+    async def choice_refusal(self, tool: str, arguments: Record) -> FurtherRefusal | None:
         """Why agent_set_provider is certain to be refused for its provider, before a card is made (common 4.6). Raises
         DeadlinePassed."""
         if tool != "agent_set_provider":
             return None
         sighting = await self._sources.detection.sighting()
-        return refusal_of(sighting, str(arguments.get("providerId")), await self._enabled())
+        refusal = refusal_of(sighting, str(arguments.get("providerId")), await self._enabled())
+        return None if refusal is None else FurtherRefusal(refusal, is_target_changed=refusal is CHANGED)
 
     async def _list(self, reading: Reading, arguments: Record) -> Record:
         enabled, sighting = await self._enabled(), await self._sources.detection.sighting()
