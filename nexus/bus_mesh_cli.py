@@ -66,7 +66,7 @@ def purge(
     if not yes:
         would = f"{_threads(answer.get('wouldCancel'))} that wait for agent {who(answer)} would end cancelled"
         sentence = f"Nothing was done: {would}.{_going_on(answer)} Add --yes to do it."
-        raise fail(sentence, exit_codes.REFUSED, {"message": sentence, **answer})
+        raise fail(sentence, exit_codes.USAGE, {"message": sentence, **answer})
     if as_json:
         print_json(answer)
     else:

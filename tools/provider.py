@@ -12,6 +12,12 @@ from pydantic import Field
 
 from bus.limits import integer_max
 from tools.base import Capability, Family, Kind, Model, Route, Scope, Tool, ToolInput
+from tools.errors import Code, Refusal
+
+NO_PROVIDER: Final = Refusal(
+    Code.NOT_FOUND, "NEXUS knows no provider of that id. Call provider_list for those there are."
+)
+"""Providers are app-wide: every agent is shown the same ones."""
 
 ProviderId = Annotated[str, Field(min_length=1, max_length=64, description="From provider_list, for instance codex.")]
 

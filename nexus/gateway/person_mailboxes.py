@@ -25,7 +25,6 @@ from nexus.gateway.person_bus import row_of
 from nexus.gateway.person_owners import Owners, VerbRefused, text
 from nexus.gateway.person_table import Nothing, Run, Typed, checked
 from nexus.gateway.person_threads import (
-    NO_THREAD,
     ROWS_OF_THREAD,
     MailboxReads,
     ThreadNamed,
@@ -35,8 +34,14 @@ from nexus.gateway.person_threads import (
     told_of_thread,
 )
 from tools.base import Model
+from tools.errors import Code, Refusal
 from tools.times import milliseconds_of
 
+_NOTHING_OF_IT: Final = Refusal(
+    Code.NOT_FOUND,
+    "No mailbox keeps a thread of that id, and the event log has nothing of it. `nexus thread list` shows those that "
+    "are kept.",
+)
 _COUNTS_ALONE: Final[Record] = {"limit": 1}
 """Of a peek: one task at least comes along."""
 
@@ -59,7 +64,7 @@ async def thread(owners: Owners, asked: ThreadNamed) -> Record:
     holders = list(dict.fromkeys([*(to for _, to in places), *_told_by(events)]))
     rows = [row for to in holders for row in await _rows_of(owners, to, asked.threadId)]
     if not rows and not events:
-        raise VerbRefused.by(NO_THREAD)
+        raise VerbRefused.by(_NOTHING_OF_IT)
     owner = next((to for role, to in places if role == "recipient"), None)
     answer: Record = {"threadId": asked.threadId, "owner": None, "shard": None, "now": None}
     if owner is not None:

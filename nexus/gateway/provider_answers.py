@@ -21,7 +21,8 @@ from nexus.gateway.admitting import FurtherRefusal
 from nexus.gateway.provider_clients import Clients
 from nexus.gateway.provider_detection import Detection, NoPrograms, Sighting
 from nexus.gateway.reading import OwnerRefused, Reading
-from tools.errors import NOT_FOUND, Code, Refusal
+from tools.errors import Code, Refusal
+from tools.provider import NO_PROVIDER
 from tools.provider_table import Provider, auth_hint
 from tools.times import rfc3339
 
@@ -103,7 +104,7 @@ class ProviderAnswers:
         provider_id = str(arguments["providerId"])
         enabled, sighting = await self._enabled(), await self._sources.detection.sighting()
         if sighting.provider(provider_id) is None:
-            raise OwnerRefused(NOT_FOUND.to_record())
+            raise OwnerRefused(NO_PROVIDER.to_record())
         return {"provider": await detail_of(sighting, provider_id, enabled, self._sources, self._clock)}
 
     async def _runtime_status(self, reading: Reading, arguments: Record) -> Record:
@@ -132,7 +133,7 @@ def enabled_paths(told: Record) -> dict[str, str]:
 def refusal_of(sighting: Sighting, provider_id: str, enabled: Mapping[str, str]) -> Refusal | None:
     """Why this provider cannot be used now."""
     if sighting.provider(provider_id) is None:
-        return NOT_FOUND
+        return NO_PROVIDER
     program = sighting.programs.get(provider_id)
     if program is None:
         return NOT_INSTALLED

@@ -199,6 +199,7 @@ async def test_a_detail_says_what_is_documented_and_where_a_sign_in_is() -> None
         assert detail["authHint"] == "It has signed in: ~/.codex/auth.json exists."
         unknown = await bench.content(token, "provider_detail", {"providerId": "unknown"})
         assert unknown["error"]["code"] == "not_found"
+        assert "workspace" not in unknown["error"]["message"], "common 3.4: providers are app-wide"
 
 
 @in_loop
