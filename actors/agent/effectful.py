@@ -225,7 +225,7 @@ def collects(admitting: Admitting, key: GivenKey | None) -> Result:
     if call is None or looked is None:
         return admitting.needs("call", "look"), ()
     step = admitting.step(call)
-    if looked.is_certain_failure and not plan_steps.depends_on_collected(state, step.target):
+    if looked.is_certain_failure and not plan_steps.depends_on_collected(state, step):
         return {"asLooked": True}, ()
     noted = plan_steps.collected(state, step, admitting.context)
     if isinstance(noted, Refusal):
