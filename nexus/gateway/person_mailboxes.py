@@ -35,8 +35,10 @@ from nexus.gateway.person_threads import (
 )
 from tools.base import Model
 from tools.errors import Code, Refusal
+from tools.task import ThreadState
 from tools.times import milliseconds_of
 
+_OPEN: Final[tuple[ThreadState, ...]] = ("queued", "delivered", "working")
 _NOTHING_OF_IT: Final = Refusal(
     Code.NOT_FOUND,
     "No mailbox keeps a thread of that id, and the event log has nothing of it. `nexus thread list` shows those that "
@@ -56,6 +58,11 @@ class Purge(Model):
     workspace: Typed | None = None
     confirmed: bool = False
     """Without it nothing is done, and the answer says what would be."""
+
+
+class Removal(Model):
+    agent: Typed
+    workspace: Typed | None = None
 
 
 async def thread(owners: Owners, asked: ThreadNamed) -> Record:
@@ -94,6 +101,21 @@ async def purge(owners: Owners, asked: Purge) -> Record:
         cancelled += ended
         if not ended or not number(step.get("remaining")):
             return {**named, "cancelled": cancelled, "leased": step.get("leased")}
+
+
+async def removal(owners: Owners, asked: Removal) -> Record:
+    """What would end if the agent were removed: its open tasks, the newest first. A mailbox that cannot be read
+    must not keep its agent from being removed, so that is told instead."""
+    meant = (await owners.directory()).agent(asked.agent, asked.workspace)
+    named: Record = {"agentId": meant.id, "name": meant.name}
+    body: Record = {"states": [*_OPEN], "limit": page_items_max}
+    try:
+        page = await owners.read(address.mailbox(meant.id), "threads_page", body)
+    except VerbRefused as refused:
+        if refused.error.get("code") != Code.NOT_FOUND.value:
+            return {**named, "threads": [], "truncated": False, "unread": refused.error.get("code")}
+        page = {}
+    return {**named, "threads": page.get("threads") or [], "truncated": page.get("nextBefore") is not None}
 
 
 async def idle(owners: Owners, asked: Idle) -> Record:
@@ -183,6 +205,7 @@ VERBS: Final[Mapping[str, Run]] = {
     "bus.thread": checked(ThreadNamed, thread),
     "bus.redeliver": checked(ThreadNamed, redeliver),
     "bus.purge": checked(Purge, purge),
+    "bus.removal": checked(Removal, removal),
     "bus.pending_idle": checked(Idle, idle),
     "bus.needs": checked(Nothing, needs),
 }
