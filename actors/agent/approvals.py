@@ -23,7 +23,7 @@ from bus.limits import (
 )
 from bus.topics import approval_topic
 from bus.value import Record
-from tools.errors import Code, Refusal, approval_required
+from tools.errors import Code, Refusal, approval_required, rate_limited
 from tools.fence import Fence
 
 DUE: Final = "approval_due"
@@ -86,7 +86,7 @@ def asked(
 ) -> tuple[str, tuple[Effect, ...]] | Refusal:
     """A new card: its id and what makes it; refused when as many wait as may (common 5.1)."""
     if pending_count(approvals, context.now_ms) >= approvals_pending_max:
-        return Refusal(Code.RATE_LIMITED, CARDS_ARE_FULL, details={"limit": approvals_pending_max})
+        return rate_limited(CARDS_ARE_FULL, {"limit": approvals_pending_max})
     id_ = context.new_id("approval")
     approval = Approval(
         tool=call.tool,
