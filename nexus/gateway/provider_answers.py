@@ -48,11 +48,9 @@ class Listening:
     """Where the MCP address of this NEXUS is."""
 
     port: int = 0
-    configured_port: int = 0
-
-    @property
-    def is_fallback(self) -> bool:
-        return self.port != self.configured_port
+    is_fallback: bool = False
+    """Whether it is another one than the person chose. NEXUS moves to none by itself: a port that is taken ends the
+    start (nexus/sockets.py), and `--port` is a choice as config.toml is, `--port 0` included."""
 
 
 @dataclass(frozen=True, slots=True)
