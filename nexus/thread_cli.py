@@ -11,7 +11,7 @@ import typer
 from bus.limits import lease_attempts_max, threads_listed_default, threads_listed_max
 from bus.value import Record, Value, records
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
-from nexus.output import escape, json_text, print_json, print_line, print_lines, shown, table, time_text
+from nexus.output import escape, json_text, print_json, print_line, print_lines, shown, table, terminal_cells, time_text
 
 ThreadArgument: TypeAlias = Annotated[
     str, typer.Argument(help="The thread's id, as `nexus thread list` shows it.", metavar="ID")
@@ -86,7 +86,7 @@ def thread_list(
     else:
         listed = records(answer, "threads")
         if listed:
-            print_lines(table(_COLUMNS, [_row(one) for one in listed]))
+            print_lines(table(_COLUMNS, [_row(one) for one in listed], terminal_cells()))
         else:
             print_line(
                 "No thread: agents open one with agent_trigger." if not states else "No thread is in that state."

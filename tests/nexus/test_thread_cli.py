@@ -221,3 +221,14 @@ def test_each_command_has_examples_exit_codes_home_and_json(name: str) -> None:
     for part in (f"nexus thread {name}", "Examples:", "Exit codes:", "--home", "--json"):
         assert part in shown
     assert f"thread.{name}" in VERBS
+
+
+@pytest.mark.parametrize("id_", ["evil\x1b[31m", "no/id", "x" * 200])
+def test_an_id_that_cannot_be_one_is_not_found_and_asks_nobody(monkeypatch: pytest.MonkeyPatch, id_: str) -> None:
+    """common 1.7, security 2.15"""
+    with commands(monkeypatch, SCRIPT) as (run, port):
+        for refused in (run.nexus("thread", "show", id_), run.nexus("thread", "cancel", id_), run.bus("thread", id_)):
+            assert refused.exit_code == exit_codes.REFUSED
+            assert "No thread has that id" in refused.stderr or "No mailbox keeps" in refused.stderr
+            assert "\x1b" not in refused.stderr
+        assert port.caller.sent_of("owners_holding") == []
