@@ -9,7 +9,7 @@ import pytest
 
 from bus import address
 from bus.address import DIRECTORY
-from bus.value import Value
+from bus.value import Record, Value
 from tests.support.gateway_bench import in_loop
 from tests.support.home_bench import HomeBench
 from tools.fence import is_plain_name
@@ -162,7 +162,7 @@ async def test_collected_an_invitation_and_a_task_tell_the_ids_that_they_will_ha
         await bench.hosts.ok(address.agent("a1"), "agent_set_mode", {"mode": "plan_collect"})
         invited = await bench.content(token, "agent_invite_to_channel", {"agentId": "a2", "channelId": channel_id})
         assert (invited["status"], isinstance(invited["requestId"], str)) == ("collected", True)
-        task = {"title": "Count", "instructions": "All of them."}
+        task: Record = {"title": "Count", "instructions": "All of them."}
         sent = await bench.content(token, "agent_trigger", {"agentId": "a3", "task": task})
         assert (sent["status"], isinstance(sent["threadId"], str)) == ("collected", True)
         part = {**task, "parentThreadId": sent["threadId"]}
