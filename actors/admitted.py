@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 from actors.decision import Context, Decision, Dispatch, Message, Principal, PrincipalKind, Verb
 from actors.delivery import AdmittedCall, Delivery
 from bus.address import Address
-from bus.admitted import FINGERPRINT, LOOKED, SETTLED, WOULD, chain_in
+from bus.admitted import FINGERPRINT, LOOKED, SETTLED, WOULD, chain_in, chain_more_in
 from bus.envelope import Parcel, Reply
 from bus.journal import Handled, Outgoing
 from bus.value import Record
@@ -78,6 +78,7 @@ def delivery_of(parcel: Parcel, handled: Handled, gives_up: bool, answers_floor:
         credential=str(stamp.get("credential", "")),
         version=version,
         chain=chain_in(stamp),
+        chain_more=chain_more_in(stamp),
     )
     return Delivery(
         Message(tool, arguments),

@@ -219,6 +219,7 @@ def _commit(owner: Owner[State], delivery: Delivery, now_ms: int) -> Commit:
         is_privileged=_is_privileged(owner, delivery),
         credential=delivery.principal.credential,
         chain=delivery.principal.chain,
+        chain_more=delivery.principal.chain_more,
     )
 
 

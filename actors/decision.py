@@ -48,6 +48,8 @@ class Principal:
     """For AGENT: of the authority under which the call was admitted."""
     chain: tuple[str, ...] = ()
     """For AGENT: the agents whose tasks it was at when the call was admitted, by id (security 2.24)."""
+    chain_more: int = 0
+    """For AGENT: how many more there were."""
     owner: Address | None = None
     """For OWNER: which owner sent the message."""
     gateway: str = ""

@@ -144,7 +144,7 @@ class Inspector:
             assert isinstance(item, list)
             event: Record = {"shard": self._shard, "sequence": sequence, "index": index, "at": record["at"]}
             event |= {"owner": record["owner"], "type": item[0], "by": record["by"]}
-            event |= {name: record[name] for name in ("credential", "chain") if name in record}
+            event |= {name: record[name] for name in ("credential", "chain", "chainMore") if name in record}
             event |= {"callId": record["call"], "data": item[1]}
             events.append(event)
         return events

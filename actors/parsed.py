@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -22,6 +22,18 @@ DONE: Final = Decision({})
 
 class Nothing(Model):
     """The body of a verb without arguments."""
+
+
+class MessageDied(Model):
+    """The body of `message_died`: a message of this owner's became a dead letter."""
+
+    verb: str
+    body: dict[str, Any]
+
+    def waiting_call(self, verb: str) -> str | None:
+        """The call that waits for the answer to it, if it was of that verb and names one."""
+        call_id = self.body.get("callId")
+        return call_id if self.verb == verb and isinstance(call_id, str) else None
 
 
 def parsed(model: type[Body], decide: Callable[[State, Body, Context], Decision]) -> Decide[State]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from actors.decision import Principal, PrincipalKind
 from actors.host_notices import HostNotices
-from bus.admitted import STALE_STAMP, chain_in
+from bus.admitted import STALE_STAMP, chain_in, chain_more_in
 from bus.envelope import LinkClass, Reply
 from bus.limits import stamp_valid_ms
 from bus.link import Peer
@@ -54,4 +54,5 @@ def _agent(stamp: Record, now_ms: int, notices: HostNotices) -> Principal:
         credential=str(stamp["credential"]),
         version=version,
         chain=chain_in(stamp),
+        chain_more=chain_more_in(stamp),
     )

@@ -1,11 +1,12 @@
 """The words that agent owners, hosts and gateways share about admitted calls (docs/decisions/0009).
 
 Parcels: `call_admitted` from an agent owner to a tool's owner; `settled`, `looked` and (a dead letter's) `message_died`
-back. To every host: `authority_changed`, `settings_published`. On a call from a gateway: two marks in its stamp.
+back. To every host: `authority_changed`, `settings_published`. On a call from a gateway: marks in its stamp.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from bus.value import Record
@@ -31,6 +32,8 @@ STAMP_DISPATCHED: Final = "dispatched"
 """In a stamp, True: the call comes, or came, by `call_admitted`; wait for its answer under its id, decide nothing."""
 STAMP_CHAIN: Final = "chain"
 """In a stamp, when there are any: the ids of the agents whose tasks the caller is at (security 2.24)."""
+STAMP_CHAIN_MORE: Final = "chainMore"
+"""In a stamp, when there are any: how many more there are than are named."""
 WOULD: Final = "would"
 """Of a look's answer: {ok: answer}, {error: refusal} or {open: True} (the call would be left open)."""
 FINGERPRINT: Final = "fingerprint"
@@ -42,7 +45,23 @@ STALE_STAMP: Final = "stale_stamp"
 """The code, between host and gateway only, of a call whose stamp is not honoured: admit it again, same call id."""
 
 
+def marks_of_chain(chain: Sequence[str], more: int) -> Record:
+    """What a stamp carries of a chain of agents and of `more` that are not named; nothing when there are none."""
+    marks: Record = {}
+    if chain:
+        marks[STAMP_CHAIN] = [*chain]
+    if more:
+        marks[STAMP_CHAIN_MORE] = more
+    return marks
+
+
 def chain_in(stamp: Record) -> tuple[str, ...]:
     """The originators that an agent's owner put into a stamp."""
     chain = stamp.get(STAMP_CHAIN)
     return tuple(str(one) for one in chain) if isinstance(chain, list) else ()
+
+
+def chain_more_in(stamp: Record) -> int:
+    """How many more there are than those."""
+    more = stamp.get(STAMP_CHAIN_MORE)
+    return more if isinstance(more, int) else 0

@@ -94,6 +94,8 @@ class Commit:
     """Which of the agent's credentials, when `by` is an agent."""
     chain: tuple[str, ...] = ()
     """The agents whose tasks it was at (security 2.24)."""
+    chain_more: int = 0
+    """How many more there were."""
     opened: str | None = None
     """The call that its decision left open."""
     answers_added: int = 0
@@ -317,6 +319,8 @@ def journal_record(commit: Commit) -> bytes:
         record["credential"] = commit.credential
     if commit.chain:
         record["chain"] = [*commit.chain]
+    if commit.chain_more:
+        record["chainMore"] = commit.chain_more
     # What ties the messages of one call together (`nexus-bus trace`).
     if commit.outgoing:
         record["sent"] = [[str(out.to), out.verb] for out in commit.outgoing]

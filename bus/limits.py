@@ -279,6 +279,9 @@ open_threads_per_recipient_max: Final = 1_000  # mesh 3.4, by default
 open_threads_sender_divisor: Final = 2  # one sender has at most this part of them, so that others can send too
 triggers_per_minute_max: Final = 600  # mesh 3.4, by default
 chain_depth_max: Final = 8
+chain_agents_max: Final = (
+    50  # that a chain, a stamp or a card names; a chain keeps those of its parent thread beyond it
+)
 notification_listed_ms: Final = 24 * 3_600_000
 inbox_items_default: Final = 20
 inbox_items_max: Final = 100
@@ -312,7 +315,6 @@ due_a_turn_max: Final = 128  # leases and deadlines that one turn of a mailbox s
 purged_a_call_max: Final = 128
 dead_letter_tasks_kept_max: Final = 100  # of a mailbox, for requeueing
 request_notices_kept_max: Final = 100
-originators_told_max: Final = 50
 blocked_senders_max: Final = 200
 mailbox_shed_at_once: Final = 5_000
 

@@ -8,9 +8,9 @@
 Invariants:
 - At most `prefetch` tasks are here at a time; NEXUS sends no more. Each is renewed until it has ended or is lost.
 - The client connects anew by itself, whatever is restarted, keeps what it holds, and repeats what was not answered:
-  repeats are by delivery id, so they change nothing.
-- When the client is closed, whatever it still holds is given back at once. A process that is killed gives nothing back:
-  its tasks are offered again when their leases have run out.
+  repeats are by delivery id, so they change nothing, but for a line of progress, which may be written twice.
+- When the client is closed, ends that were said are still answered, for 2 s at most; whatever it then holds is given
+  back. A process that is killed gives nothing back: its tasks are offered again when their leases have run out.
 
 Runs on one event loop. A runtime that blocks the loop for longer than its lease loses what it holds.
 """
@@ -30,6 +30,7 @@ from bus.codec import Unencodable
 from bus.mailbox_delivery import Delivery, DeliveryLost, RequestRefused
 from bus.runtime_frames import Credit, Deliver, Lost, Refused, Welcome, is_runtime_id
 from bus.runtime_limits import (
+    runtime_bye_ms_max,
     runtime_credit_bytes_default,
     runtime_credit_deliveries_max,
     runtime_retry_ms_first,
@@ -44,6 +45,7 @@ from bus.wire_zmq import RUNTIME_BOUNDS, ZmqWire
 __all__ = ["Delivery", "DeliveryLost", "MailboxClient", "MailboxRefused", "NoToken", "RequestRefused"]
 
 _LOST_CODES: Final = frozenset({"thread_closed", "not_found"})
+_RELEASED_CODES: Final = frozenset({"thread_closed", "wrong_state"})
 _AGAIN_CODES: Final = frozenset({"unavailable", "rate_limited"})
 _ENDS: Final = frozenset({"finish", "release"})
 _RENEWALS_A_LEASE: Final = 3
@@ -101,6 +103,7 @@ class MailboxClient:
         self._connected = asyncio.Event()
         self._news = asyncio.Event()
         self._has_new_lease = asyncio.Event()
+        self._end_answered = asyncio.Event()
         self._renewing: asyncio.Task[None] | None = None
         self.agent_id = ""
         """Of the agent whose mailbox it is, once connected."""
@@ -136,16 +139,32 @@ class MailboxClient:
         await self.close()
 
     async def close(self) -> None:
-        """Give back whatever is held and end. Iterations end too; requests that are open raise ConnectionError."""
+        """Let ends that were said be answered, give back whatever is held then, and end: within two times 2 s, however
+        slow NEXUS is. Iterations end at once; whatever else is asked and not answered raises ConnectionError."""
         self._is_closed = True
-        if self._renewing is not None:
-            self._renewing.cancel()
-        if self._link is not None:
-            await self._link.close()
-        if self._own_wire is not None:
-            self._own_wire.close()
-            self._own_wire = None
         self._news.set()
+        try:
+            await self._ends_answered()
+        finally:
+            if self._renewing is not None:
+                self._renewing.cancel()
+            try:
+                if self._link is not None:
+                    await self._link.close()
+            finally:
+                if self._own_wire is not None:
+                    self._own_wire.close()
+                    self._own_wire = None
+
+    async def _ends_answered(self) -> None:
+        """So that no work that was finished is given back instead."""
+        try:
+            async with asyncio.timeout(runtime_bye_ms_max / 1_000):
+                while self._ending:
+                    self._end_answered.clear()
+                    await self._end_answered.wait()
+        except TimeoutError:
+            pass  # the gateway has them, if it is there: it gives back what they have not ended
 
     def __aiter__(self) -> AsyncIterator[Delivery]:
         return self
@@ -253,11 +272,13 @@ class MailboxClient:
         try:
             answer = await self._asked(verb, body)
         except BaseException:
-            heard = self._ending.pop(delivery_id, None)
+            heard = self._ending.get(delivery_id)
             if heard is not None:
                 self._lose(heard)
             raise
-        self._ending.pop(delivery_id, None)
+        finally:
+            self._ending.pop(delivery_id, None)
+            self._end_answered.set()
         self._over(delivery_id)
         return answer
 
@@ -275,6 +296,8 @@ class MailboxClient:
             if answered.error is None:
                 return answered.ok or {}
             code, message = str(answered.error.get("code")), str(answered.error.get("message"))
+            if verb == "release" and code in _RELEASED_CODES:
+                return {}  # most likely by a try whose answer was lost; it is not held any more, whatever ended that
             delivery_id = body.get("deliveryId")
             if isinstance(delivery_id, str) and await self._is_lost(delivery_id, code):
                 raise DeliveryLost(code, message, answered.error)
@@ -290,5 +313,6 @@ class MailboxClient:
         if code not in _LOST_CODES and (code != "wrong_state" or delivery_id in await self._renew()):
             return False
         known = self._held.get(delivery_id)
-        self._lose(Lost(delivery_id, "" if known is None else known.thread_id, code, ""))
+        told = self._ending.get(delivery_id)  # says more than the code does
+        self._lose(told or Lost(delivery_id, "" if known is None else known.thread_id, code, ""))
         return True

@@ -18,9 +18,18 @@ class RequestRefused(Exception):
     """NEXUS refused what was said of a delivery. `code` is from the closed enumeration of refusals (common 6.3)."""
 
     def __init__(self, code: str, message: str, details: Record) -> None:
-        super().__init__(f"{code}: {message}")
+        super().__init__(f"{code}: {message}{_particulars(details)}")
         self.code = code
         self.details = details
+
+
+def _particulars(details: Record) -> str:
+    """Which fields are bad and what they must be, and the limit that was met, for whoever reads the exception alone."""
+    said = [" ".join((_text(field, "path"), _text(field, "problem"))) for field in records(details, "fields")]
+    limit = details.get("limit")
+    if isinstance(limit, int):
+        said.append(f"the limit is {limit}")
+    return f" ({'; '.join(said)})" if said else ""
 
 
 class DeliveryLost(RequestRefused):
@@ -45,7 +54,7 @@ class ContextReference:
     title: str | None
     revision: int | None
     withheld: str | None
-    """Why it may not: `not_found`, `role_required` or `unavailable`."""
+    """Why it may not: `not_found`, `role_required`, `capability_disabled` or `unavailable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +89,9 @@ class Delivery:
     answered, or `cancelled` is set: its lease is renewed meanwhile, by the client.
 
     Each method returns when NEXUS has answered, over restarts of NEXUS too; bound it with `asyncio.timeout` if need be.
-    Each raises DeliveryLost, RequestRefused, and ConnectionError once the client is closed. Saying the same again
-    changes nothing.
+    Each raises DeliveryLost, RequestRefused, and ConnectionError once the client is closed; TypeError for what is no
+    JSON of its kind. Saying the same again changes nothing, but for progress; another end than the first is
+    DeliveryLost.
     """
 
     def __init__(self, record: Record, ask: Ask) -> None:
@@ -110,7 +120,8 @@ class Delivery:
         await self._ask("start", {"deliveryId": self.delivery_id})
 
     async def progress(self, text: str) -> None:
-        """One line for the person and the room."""
+        """One line for the person and the room. It is written twice when the answer to the first was lost, as in a
+        restart of NEXUS: lines have no ids, and one too many does less harm than one that nobody sees."""
         await self._ask("progress", {"deliveryId": self.delivery_id, "text": text})
 
     async def complete(
@@ -137,7 +148,8 @@ class Delivery:
         await self._ask("finish", body)
 
     async def release(self) -> None:
-        """Give it back unfinished: it is offered again. That uses up an attempt if work had begun."""
+        """Give it back unfinished: it is offered again. That uses up an attempt if work had begun. One that is not this
+        runtime's any more counts as given back: no DeliveryLost is raised for it."""
         await self._ask("release", {"deliveryId": self.delivery_id})
 
     def lost(self, lost: Lost) -> None:
@@ -152,6 +164,10 @@ class Delivery:
         artifacts: Sequence[Value],
         usage: Mapping[str, Value] | None,
     ) -> None:
+        if isinstance(artifacts, str | bytes) or not isinstance(artifacts, Sequence):
+            raise TypeError("artifacts is a list of JSON values")
+        if usage is not None and not isinstance(usage, Mapping):
+            raise TypeError("usage is a JSON object")
         body: Record = {"deliveryId": self.delivery_id, "outcome": outcome, "body": text}
         if artifacts:
             body["artifacts"] = [*artifacts]

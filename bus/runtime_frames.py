@@ -129,7 +129,8 @@ class Pong:
 
 @message_record
 class Bye:
-    """The sender ends the connection: a runtime gives back what it has; a gateway is being restarted."""
+    """A runtime ends the connection and gives back what it has; the gateway answers with the same, once it has answered
+    what the runtime finished before. A gateway that is restarted says nothing."""
 
 
 @message_record

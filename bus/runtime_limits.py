@@ -39,7 +39,8 @@ runtime_greeting_ms_max: Final = 8_000  # the same, while it is not welcomed yet
 runtime_known_ms_max: Final = 25_000  # after a connection: that a token which a gateway does not know is tried again
 runtime_retry_ms_first: Final = 50
 runtime_retry_ms_max: Final = 2_000
-runtime_bye_ms_max: Final = 2_000
+runtime_bye_ms_max: Final = 2_000  # that a runtime waits, for its finishes to be answered and then for its Bye
+runtime_farewell_ms_max: Final = 10_000  # that a gateway waits for a finish before it gives the delivery back
 runtime_look_again_ms: Final = 15_000  # for what waits, should a notice have been missed
 runtime_check_gap_ms: Final = 200  # between two looks at what has become of an agent's leases
 runtime_stamp_ms: Final = 2_500  # that one admission serves
@@ -54,4 +55,5 @@ assert runtime_silence_ms_max + runtime_greeting_ms_max < lease_ms  # who was dr
 assert runtime_heartbeat_ms * 4 < runtime_deaf_ms_max < runtime_silence_ms_max
 assert lease_grace_ms < runtime_known_ms_max
 assert runtime_hello_ms_max < runtime_greeting_ms_max
+assert runtime_bye_ms_max < runtime_farewell_ms_max < runtime_silence_ms_max  # or it would be dropped and not released
 assert runtime_stamp_ms < stamp_valid_ms

@@ -107,10 +107,6 @@ class RuntimeLink:
         self._timer: asyncio.Handle = self._loop.call_soon(self._connect)
         self._beat_timer = self._loop.call_later(_BEAT_SECONDS, self._beat)
 
-    @property
-    def is_open(self) -> bool:
-        return self._state is LinkState.OPEN
-
     def send(self, frame: RuntimeFrame) -> None:
         """While open; what is lost with the connection must be said again when the next one opens."""
         if self._state is LinkState.OPEN and self._connection is not None:

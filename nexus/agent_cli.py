@@ -9,7 +9,7 @@ import typer
 
 from bus.value import Record, Value, records
 from nexus import agent_mesh_cli, agent_place_cli, agent_run_cli, credential_cli, exit_codes, provider_cli
-from nexus.agent_mesh_cli import blocked_names, mode_text, removal_lines
+from nexus.agent_mesh_cli import blocked_names, mode_text, removal_lines, works_for
 from nexus.agent_place_cli import AgentArgument, change, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
 from nexus.credential_cli import credential_lines, print_token
@@ -89,7 +89,7 @@ def agent_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_js
 def agent_show(
     agent: AgentArgument, workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show all of one agent: mode, capabilities, withheld tools, blocked senders, budget, credentials."""
+    """Show all of one agent: mode, capabilities, withheld tools, blocked senders, for whom it works, credentials."""
     answer = ask(home, "agent.show", {"agent": agent, "workspace": workspace}, "Reading the agent")
     if as_json:
         print_json(answer)
@@ -102,6 +102,7 @@ def agent_show(
         "capabilities": answer.get("capabilities"),
         "withheld": _withheld(answer),
         "blocked senders": blocked_names(answer),
+        **works_for(answer),
         "created": _budget_text(answer),
         "provider": answer.get("provider"),
         "persona": answer.get("persona"),

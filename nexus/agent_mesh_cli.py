@@ -98,6 +98,18 @@ def removal_lines(removal: Record) -> list[str]:
     return [*lines, "  ..."] if len(threads) > _SHOWN else lines
 
 
+def works_for(agent: Record) -> dict[str, Value]:
+    """Of one that was given tasks and did not end them: by whom, and the strictest of the modes under which they sent
+    (security 2.24)."""
+    told = agent.get("workingFor")
+    told = told if isinstance(told, dict) else {}
+    named = [f"{shown(one.get('name'))} ({shown(one.get('agentId'))})" for one in records(told, "originators")]
+    if not named:
+        return {}
+    more = {"works for, unnamed": f"{shown(told.get('more'))} more"} if told.get("more") else {}
+    return {"works for": [*named], **more, "their mode": told.get("strictest")}
+
+
 def _sender(answer: Record) -> str:
     sender = answer.get("sender")
     return who(sender) if isinstance(sender, dict) else shown(sender)

@@ -88,9 +88,10 @@ def _known(card: Record) -> Iterator[tuple[str, str]]:
         yield from _note([value] if isinstance(value, str) else [])
     yield "credential", quoted(card.get("credential"))
     yield from _note([_text(card, "credential")])
-    chain = records(card, "chain")
-    yield "led to by", "" if len(chain) > 1 else "the agent alone"
-    for number, one in enumerate(chain if len(chain) > 1 else (), 1):
+    chain, more = records(card, "chain"), _count(card, "chainMore")
+    is_led = len(chain) > 1 or more > 0
+    yield "led to by", f"these, and {more} more that are not named" if more else "" if is_led else "the agent alone"
+    for number, one in enumerate(chain if is_led else (), 1):
         yield from _named(f"  {number}.", one)
     plan = _record(card, "plan")
     if plan:
@@ -226,3 +227,8 @@ def _record(record: Record, field: str) -> Record:
 def _text(record: Record, field: str) -> str:
     value = record.get(field)
     return value if isinstance(value, str) else ""
+
+
+def _count(record: Record, field: str) -> int:
+    value = record.get(field)
+    return value if isinstance(value, int) else 0

@@ -184,7 +184,8 @@ def time_text(milliseconds: Value) -> str:
 
 
 def error_lines(error: Mapping[str, Value]) -> list[str]:
-    """A refusal's record for a person: the sentence, bad fields, candidates of an ambiguous name, a file's fault."""
+    """A refusal's record for a person: the sentence, bad fields, candidates of an ambiguous name, a file's fault, why a
+    task is not delivered."""
     listed = error.get("fields")
     bad_fields = listed if isinstance(listed, list) else []
     # The message of bad fields speaks to an agent that calls a tool; what is wrong stands in the fields.
@@ -200,6 +201,10 @@ def error_lines(error: Mapping[str, Value]) -> list[str]:
             lines.append(f"  {shown(candidate.get('id'))}  {shown(candidate.get('name'))}{inside}")
     if isinstance(error.get("complaint"), str):
         lines.append(shown(error.get("complaint")))
+    withheld = error.get("withheld")
+    entries = [entry for entry in withheld if isinstance(entry, dict)] if isinstance(withheld, list) else []
+    # Two tiers may be withheld for one reason.
+    lines += dict.fromkeys(f"  {shown(entry.get('detail'))}" for entry in entries)
     if error.get("retryable") is True:
         lines.append("It may work when tried again in a moment.")
     return lines

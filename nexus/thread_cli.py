@@ -160,6 +160,8 @@ def _known(thread: Record) -> Iterator[tuple[str, str]]:
     yield "lease", lease_text(thread.get("lease"))
     chain = records(thread, "chain")
     yield "chain", " > ".join(agent_text(one) for one in chain) or "-"
+    if thread.get("chainMore"):
+        yield "not in chain", f"{shown(thread.get('chainMore'))} more agents that led to it"
     yield "chain depth", shown(thread.get("chainDepth"))
     for name in ("parentThreadId", "requeuedFrom", "requeuedAs"):
         if thread.get(name) is not None:

@@ -18,6 +18,11 @@ NO_PROVIDER: Final = Refusal(
     Code.NOT_FOUND, "NEXUS knows no provider of that id. Call provider_list for those there are."
 )
 """Providers are app-wide: every agent is shown the same ones."""
+NOT_ENABLED: Final = Refusal(
+    Code.WRONG_STATE,
+    "The person has not enabled this provider. Call provider_list for those that are, or ask the person to enable it.",
+)
+"""Said by the gateway before a card is made, and by the owner that decides."""
 
 ProviderId = Annotated[str, Field(min_length=1, max_length=64, description="From provider_list, for instance codex.")]
 

@@ -103,7 +103,7 @@ class FencedData(Model):
 
 
 class WithheldReference(Model):
-    reason: Literal["not_found", "role_required", "unavailable"]
+    reason: Literal["not_found", "role_required", "capability_disabled", "unavailable"]
     detail: str
 
 

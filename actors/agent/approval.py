@@ -85,6 +85,8 @@ class Approval(Model):
     """When it was made: one of the same name that was made later is another."""
     chain: list[str]
     """The agents that led to the call, the first one first; the last is the caller."""
+    chainMore: int = 0
+    """How many more led to it."""
     askedMs: int
     state: State = Field(default=State.PENDING, strict=False)
     expiresMs: int

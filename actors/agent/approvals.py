@@ -51,6 +51,7 @@ class AskingCall:
     credential: str
     credential_made_ms: int
     chain: tuple[str, ...]
+    chain_more: int
     step: AskedBy | None = None
 
 
@@ -99,6 +100,7 @@ def asked(
         credential=call.credential,
         credentialMadeMs=call.credential_made_ms,
         chain=[*call.chain],
+        chainMore=call.chain_more,
         askedMs=context.now_ms,
         expiresMs=context.now_ms + approval_pending_ms,
         step=call.step,

@@ -72,6 +72,7 @@ def approval_show(state: AgentState, body: ApprovalNamed, context: Context) -> D
         "owner": approval.target,
         "credential": approval.credential,
         "chain": [*approval.chain],
+        "chainMore": approval.chainMore,
         "plan": step,
         "decision": decision,
         "reason": reason if isinstance(reason, str) else None,

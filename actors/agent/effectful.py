@@ -20,7 +20,7 @@ from actors.agent.plan_steps import StepCall
 from actors.agent.state import AgentState, DispatchedCall, Head, dispatched_row
 from actors.decision import Context, Dispatch, Effect, Event, Put
 from bus.address import Address
-from bus.admitted import STAMP_CHAIN, STAMP_DISPATCHED, STAMP_LOOK
+from bus.admitted import STAMP_DISPATCHED, STAMP_LOOK, marks_of_chain
 from bus.limits import approval_arguments_bytes_max
 from bus.value import Record
 from tools.autonomy import took_effect
@@ -109,16 +109,14 @@ class Admitting:
         return self.state.credentials[self.credential].createdAt
 
     def stamp(self) -> Record:
-        stamp: Record = {
+        return {
             "agentId": self.context.address.id,
             "workspaceId": self.head.workspaceId,
             "credential": self.credential,
             "version": self.head.version,
             "issuedMs": self.context.now_ms,
+            **marks_of_chain(self.originators, self.state.working_for.more),
         }
-        if self.state.working_for.originators:
-            stamp[STAMP_CHAIN] = [*self.originators]
-        return stamp
 
     @property
     def originators(self) -> tuple[str, ...]:
@@ -143,6 +141,8 @@ class Admitting:
             credential=self.credential,
             credential_made_ms=self.credential_made_ms,
             creates=target.kind if self.facts.isBudgeted else None,
+            chain=self.originators,
+            chain_more=self.state.working_for.more,
         )
 
 
@@ -248,4 +248,5 @@ def _asking(admitting: Admitting, call: GivenCall) -> AskingCall:
         credential=admitting.credential,
         credential_made_ms=admitting.credential_made_ms,
         chain=(*admitting.originators, admitting.context.address.id),
+        chain_more=admitting.state.working_for.more,
     )

@@ -91,7 +91,8 @@ def asked_for_step(
         target=str(call.target),
         credential=call.credential,
         credential_made_ms=call.credential_made_ms,
-        chain=(context.address.id,),
+        chain=(*call.chain, context.address.id),
+        chain_more=call.chain_more,
         step=AskedBy(planId=plan_id, number=number),
     )
     made = approvals.asked(state.approvals, asking, fingerprint, context)

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
+from pydantic import Field
+
 from actors.decision import Delete, Put, RowEffect
 from tools.base import Model
 
@@ -93,6 +95,9 @@ class Step(Model):
     credential: str
     credentialMadeMs: int
     creates: str | None
+    chain: list[str] = Field(default=[])
+    """The agents whose tasks the agent was at when it was collected, and how many more there were (security 2.24)."""
+    chainMore: int = 0
     phase: StepPhase
     at: int
     endedAt: int | None = None

@@ -21,6 +21,7 @@ from actors.agent.shortening import shortened
 from actors.agent.state import AgentState
 from actors.decision import Context, Dispatch, Effect, Event, Put
 from bus.address import Address
+from bus.admitted import marks_of_chain
 from bus.limits import plan_arguments_kept_bytes_max
 from bus.value import Record
 from tools.errors import Code
@@ -226,6 +227,7 @@ class Run:
             "credential": step.credential,
             "version": head.version,
             "issuedMs": self.context.now_ms,
+            **marks_of_chain(step.chain, step.chainMore),
         }
         self.effects.append(
             Dispatch(

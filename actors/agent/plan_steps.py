@@ -78,6 +78,9 @@ class StepCall:
     credential_made_ms: int
     creates: str | None
     """The kind of surface that a budgeted tool makes ("canvas"), whose id is `target.id`."""
+    chain: tuple[str, ...] = ()
+    """The agents whose tasks the caller was at, and how many more there were (security 2.24)."""
+    chain_more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +244,8 @@ def call_of(step: Step) -> StepCall:
         step.credential,
         step.credentialMadeMs,
         step.creates if step.tries == 0 else None,
+        (*step.chain,),
+        step.chainMore,
     )
 
 
@@ -281,6 +286,8 @@ def _step(call: StepCall, arguments: Record, context: Context) -> Step:
         credential=call.credential,
         credentialMadeMs=call.credential_made_ms,
         creates=call.creates,
+        chain=[*call.chain],
+        chainMore=call.chain_more,
         phase="collected",
         at=context.now_ms,
     )

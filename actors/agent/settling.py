@@ -7,15 +7,18 @@ from typing import Any, Final
 from actors.agent import approvals, keys, plan_run
 from actors.agent.approval import Happening
 from actors.agent.plan_steps import Settlement
-from actors.agent.state import AgentState, DispatchedCall, dispatched_row
-from actors.decision import Context, Decision, Delete, Effect, PrincipalKind, Verb, VerbTable
-from actors.parsed import DONE, parsed
+from actors.agent.state import AgentState, DispatchedCall, claim_row, dispatched_row
+from actors.decision import Answer, Context, Decision, Delete, Effect, PrincipalKind, Verb, VerbTable
+from actors.parsed import DONE, MessageDied, parsed
 from bus.admitted import CALL_ADMITTED, SETTLED
 from tools.base import Model
-from tools.errors import Code, Refusal
+from tools.errors import Code, Refusal, unavailable
 
 _DIED: Final = Refusal(
     Code.INTERNAL, "The owner of this could not decide the call, and it was put aside. Tell the person."
+)
+_UNCLAIMED: Final = unavailable(
+    "The name could not be claimed, and nothing changed. Tell the person if this happens again."
 )
 
 
@@ -25,13 +28,6 @@ class Settled(Model):
     callId: str
     ok: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
-
-
-class MessageDied(Model):
-    """A message of this agent's owner became a dead letter."""
-
-    verb: str
-    body: dict[str, Any]
 
 
 def settled(state: AgentState, body: Settled, context: Context) -> Decision:
@@ -55,11 +51,14 @@ def _settle(state: AgentState, body: Settled, context: Context) -> Decision:
 
 
 def message_died(state: AgentState, body: MessageDied, context: Context) -> Decision:
-    """Of a dispatched call: it never ran. What else dies is told in the event log and held by the person's commands."""
-    call_id = body.body.get("callId")
-    if not isinstance(call_id, str) or body.verb != CALL_ADMITTED:
-        return DONE
-    return _settle(state, Settled(callId=call_id, error=_DIED.to_record()), context)
+    """A dispatched call never ran; of a name that was claimed nobody has decided. What else dies is told in the event
+    log and held by the person's commands."""
+    dispatched, claiming = body.waiting_call(CALL_ADMITTED), body.waiting_call("claim_name")
+    if dispatched is not None:
+        return _settle(state, Settled(callId=dispatched, error=_DIED.to_record()), context)
+    if claiming is not None and claiming in state.claims:
+        return Decision({}, (Delete(claim_row(claiming)), Answer(claiming, _UNCLAIMED)))
+    return DONE
 
 
 def _approval_after(

@@ -10,6 +10,7 @@ from actors.credential import TokenHash
 from actors.decision import Context, Decision, Delete, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.directory.channel_members import leaving_channels
 from actors.directory.state import NOWHERE, DirectoryState, ListedAgent, RemovedAgent, agent_row, removed_row
+from actors.name_index import SHOWS_NOTHING, taken_by_another
 from actors.parsed import DONE, parsed, sending_owner
 from bus import address
 from bus.limits import agents_per_workspace_max, page_items_max, removed_agents_kept_max
@@ -168,10 +169,8 @@ def room_refusal(state: DirectoryState, workspace_id: str, agent_id: str) -> Ref
     )
 
 
-_INVISIBLE: Final = invalid_arguments({"name": "shows nothing; choose one with letters or digits"})
-_TAKEN: Final = invalid_arguments(
-    {"name": "another agent has this name or one that looks like it; choose one that differs clearly"}
-)
+_INVISIBLE: Final = invalid_arguments({"name": SHOWS_NOTHING})
+_TAKEN: Final = invalid_arguments({"name": taken_by_another("agent")})
 _TAKEN_SOMEWHERE: Final = invalid_arguments(
     {
         "name": "an agent that inherits the active workspace needs a name that no agent of any workspace has, "

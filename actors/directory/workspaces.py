@@ -13,6 +13,7 @@ from pydantic import Field
 from actors.decision import Context, Decision, Effect, Event, Message, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.directory.scopes import following_active
 from actors.directory.state import ACTIVE_ROW, DirectoryState, ListedWorkspace, workspace_row
+from actors.name_index import SHOWS_NOTHING, taken_by_another
 from actors.parsed import Nothing, parsed
 from bus import address
 from bus.identifier import made_id
@@ -190,15 +191,14 @@ def _new_refusal(state: DirectoryState, name: str) -> Refusal | None:
 
 def _name_refusal(state: DirectoryState, name: str, workspace_id: str = "") -> Refusal | None:
     if not name_keys(name):
-        return invalid_arguments({"name": "shows nothing; choose one with letters or digits"})
+        return invalid_arguments({"name": SHOWS_NOTHING})
     holder = state.workspace_names.holder_of(name, workspace_id)
     if holder is None:
         return None
     if state.living(holder) is None:
         problem = "a workspace of this name is just being deleted; it is free again when that one is gone"
         return invalid_arguments({"name": problem})
-    problem = "another workspace has this name or one that looks like it; choose one that differs clearly"
-    return invalid_arguments({"name": problem})
+    return invalid_arguments({"name": taken_by_another("workspace")})
 
 
 _AGENT: Final = frozenset({PrincipalKind.AGENT})

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 
 from actors.decision import Context, Decision, Delete, Effect, Event, Put, Send
 from actors.mailbox.keeping import drop_surplus_dead_letters, forget_old_ends
-from actors.mailbox.rows import Lease, Received, Turn, lease_row, received_row, task_row
+from actors.mailbox.rows import (
+    FACTS_ROW,
+    Facts,
+    Lease,
+    Received,
+    Turn,
+    lease_row,
+    received_row,
+    task_row,
+    withdrawn_row,
+)
 from actors.mailbox.state import MailboxState, turn_of
 from actors.mailbox.thread import ThreadEvent, state_after
 from bus import address
@@ -27,11 +37,29 @@ class Changes:
     received: dict[str, Received | None] = field(default_factory=dict)
     leases: dict[str, Lease | None] = field(default_factory=dict)
     tasks: dict[str, Record | None] = field(default_factory=dict)
+    withdrawals: dict[str, int | None] = field(default_factory=dict)
+    """Credential -> when it ended, in milliseconds since the epoch; None: what was leased by it is taken."""
+    new_facts: Facts | None = None
     told: list[Effect] = field(default_factory=list)
 
     @property
     def now_ms(self) -> int:
         return self.context.now_ms
+
+    @property
+    def facts(self) -> Facts | None:
+        return self.new_facts or self.state.facts
+
+    def withdrawn(self, credential: str) -> int | None:
+        """When that credential ended, while leases by it may be left."""
+        known = self.withdrawals if credential in self.withdrawals else self.state.withdrawn
+        return known.get(credential)
+
+    def has_withdrawn(self) -> bool:
+        return any(at is not None for at in {**self.state.withdrawn, **self.withdrawals}.values())
+
+    def all_withdrawn_are_taken(self) -> None:
+        self.withdrawals = dict.fromkeys((*self.state.withdrawn, *self.withdrawals))
 
     def thread(self, thread_id: str) -> Received | None:
         return self.received[thread_id] if thread_id in self.received else self.state.received.get(thread_id)
@@ -86,6 +114,18 @@ class Changes:
         row = self.open_thread(thread_id)
         self.told.append(Send(address.mailbox(row.senderId), "thread_changed", news, before_reply))
 
+    def leasable_count(self) -> int:
+        """How many threads wait and are not leased after this decision."""
+        touched = self.received.keys() | self.leases.keys()
+        before = sum(_can_be_leased(self.state.received.get(id_), self.state.leases.get(id_)) for id_ in touched)
+        after = sum(_can_be_leased(self.thread(id_), self.lease(id_)) for id_ in touched)
+        return len(self.state.leasable) + after - before
+
+    def lease_count(self) -> int:
+        """How many are leased after it."""
+        before = sum(thread_id in self.state.leases for thread_id in self.leases)
+        return len(self.state.leases) + sum(lease is not None for lease in self.leases.values()) - before
+
     def freed(self) -> list[Turn]:
         """In order, the threads that wait and whose lease has ended in this decision."""
         ended = (thread_id for thread_id, lease in self.leases.items() if lease is None)
@@ -96,6 +136,11 @@ class Changes:
         drop_surplus_dead_letters(self)
         forget_old_ends(self)
         effects: list[Effect] = []
+        if self.new_facts is not None:
+            effects.append(Put(FACTS_ROW, self.new_facts.model_dump()))
+        for credential, ended_ms in self.withdrawals.items():
+            if ended_ms is not None or credential in self.state.withdrawn:
+                effects.append(_written(withdrawn_row(credential), ended_ms))
         for thread_id, row in self.received.items():
             effects.append(_written(received_row(thread_id), None if row is None else row.model_dump()))
         for thread_id, lease in self.leases.items():
@@ -104,6 +149,10 @@ class Changes:
         for thread_id, task in self.tasks.items():
             effects.append(_written(task_row(thread_id), task))
         return Decision({} if reply is None else reply, (*effects, *self.told))
+
+
+def _can_be_leased(row: Received | None, lease: Lease | None) -> bool:
+    return row is not None and row.waits and lease is None
 
 
 def _written(row: str, value: Value) -> Put | Delete:

@@ -6,16 +6,17 @@ from typing import Final
 
 from actors.decision import Context, Decision, Effect, PrincipalKind, Put, Verb, VerbTable
 from actors.mailbox.changes import Changes
-from actors.mailbox.due import cancel_of_removed, take_back
+from actors.mailbox.due import cancel_of_removed, take_withdrawn
 from actors.mailbox.ending import Ending, ThreadChanged, end
 from actors.mailbox.envelope import result_size_refusal
 from actors.mailbox.following import following
-from actors.mailbox.rows import FACTS_ROW, Facts, Received, Result, result_row, sent_row
+from actors.mailbox.rows import Facts, Received, Result, result_row, sent_row
 from actors.mailbox.state import MailboxState
 from actors.mailbox.stored import reporting_stored
 from actors.mailbox.thread import ENDS, EVENT_OF_REPLY, ThreadEvent, after, thread_closed
 from actors.parsed import DONE, parsed, sending_owner
 from bus import address
+from bus.limits import due_a_turn_max
 from tools.agent import AgentRejectInput, AgentReplyInput
 from tools.base import Model
 from tools.errors import NOT_FOUND, Refusal
@@ -63,25 +64,22 @@ def facts_changed(state: MailboxState, body: Facts, context: Context) -> Decisio
     # Two senders have no order between them: the directory's first facts may come after newer ones.
     if body == state.facts or (sender == address.DIRECTORY and state.facts is not None):
         return DONE
-    changes = Changes(state, context)
+    changes = Changes(state, context, new_facts=body)
     if body.revoked:
         cancel_of_removed(changes)
-    elif not body.mesh:
-        for thread_id in state.leases:
-            take_back(changes, thread_id, "mesh_lost")
-    decision = changes.decision()
-    return Decision(decision.reply, (Put(FACTS_ROW, body.model_dump()), *decision.effects))
+    else:
+        take_withdrawn(changes, due_a_turn_max)
+    return changes.decision()
 
 
 def credential_ended(state: MailboxState, body: CredentialEnded, context: Context) -> Decision:
-    """What was leased by a credential that is revoked or replaced is offered again at once (security 2.10)."""
+    """What was leased by a credential that is revoked or replaced holds no more, and is offered again, a bounded
+    number a turn (security 2.10)."""
     if sending_owner(context, "agent").id != context.address.id:
         raise ValueError("only an agent's own owner tells of its credentials")
-    changes = Changes(state, context)
-    for thread_id, lease in state.leases.items():
-        if lease.credential == body.credential:
-            take_back(changes, thread_id, "credential_ended")
-    return changes.decision() if changes.leases else DONE
+    changes = Changes(state, context, withdrawals={body.credential: context.now_ms})
+    take_withdrawn(changes, due_a_turn_max)
+    return changes.decision()
 
 
 def thread_changed(state: MailboxState, body: ThreadChanged, context: Context) -> Decision:

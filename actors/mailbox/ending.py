@@ -35,6 +35,8 @@ class Ending:
     reason: str | None = None
     result: Result | None = None
     delivery_id: str | None = None
+    finish: str | None = None
+    """Digest of what that delivery said."""
 
 
 _EVENT_OF_END: Final[Mapping[ThreadState, str]] = {
@@ -67,6 +69,7 @@ def end(changes: Changes, thread_id: str, ending: Ending) -> Received:
         cause=ending.cause,
         reason=ending.reason,
         deliveryId=ending.delivery_id,
+        finish=ending.finish,
         keepsTask=is_exhausted,
         attempts=changes.open_thread(thread_id).attempts if lease is None else lease.attempt,
     )

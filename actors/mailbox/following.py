@@ -30,6 +30,7 @@ from actors.mailbox.state import MailboxState, waits
 from bus import address
 from bus.limits import lease_ms
 from bus.topics import deliveries_topic
+from bus.value import Value
 
 DUE: Final = "mail_due"
 _TIMER: Final = "due"
@@ -44,6 +45,7 @@ class _Written:
     leases: dict[str, Lease | None] = field(default_factory=dict)
     sent: dict[str, Sent | None] = field(default_factory=dict)
     requests: dict[str, RequestNotice | None] = field(default_factory=dict)
+    withdrawn: dict[str, Value] = field(default_factory=dict)
     facts: Facts | None = None
 
     def read(self, effect: Put | Delete) -> None:
@@ -58,6 +60,8 @@ class _Written:
                 self.sent[id_] = None if value is None else Sent.model_validate(value)
             case "request":
                 self.requests[id_] = None if value is None else RequestNotice.model_validate(value)
+            case "withdrawn":
+                self.withdrawn[id_] = value
             case "facts":
                 self.facts = Facts.model_validate(value)
 
@@ -119,7 +123,7 @@ def _timer(state: MailboxState, written: _Written, context: Context) -> Iterator
     # by each decision meanwhile, a busy mailbox would never come to it.
     standing = None if is_over or (state.timer_ms or 0) <= context.now_ms - lease_ms else state.timer_ms
     touched = written.received.keys() | written.leases.keys()
-    if not is_over and not touched and written.facts is None:
+    if not is_over and not touched and not written.withdrawn and written.facts is None:
         return
     wanted = _earliest(state, written, touched, context.now_ms)
     if wanted is None:
@@ -137,6 +141,8 @@ def _earliest(state: MailboxState, written: _Written, touched: set[str], now_ms:
     if facts is not None and facts.revoked:
         gone = sum(row is None or row.has_ended for id_, row in written.received.items() if _is_open(state, id_))
         return now_ms if len(state.arrivals) > gone else None
+    if _are_withdrawn(state, written, facts):
+        return now_ms
     times = [
         next((time for time, id_ in order if id_ not in touched), None) for order in (state.lease_ends, state.deadlines)
     ]
@@ -148,6 +154,16 @@ def _earliest(state: MailboxState, written: _Written, touched: set[str], now_ms:
     return min((time for time in times if time is not None), default=None)
 
 
+def _are_withdrawn(state: MailboxState, written: _Written, facts: Facts | None) -> bool:
+    """Whether leases that hold no more may be left to be taken back (due.py)."""
+    if any(at is not None for at in {**state.withdrawn, **written.withdrawn}.values()):
+        return True
+    if facts is None or facts.mesh:
+        return False
+    ended = sum(lease is None for id_, lease in written.leases.items() if id_ in state.leases)
+    return len(state.leases) > ended
+
+
 def _is_open(state: MailboxState, thread_id: str) -> bool:
     row = state.received.get(thread_id)
     return row is not None and not row.has_ended
@@ -155,15 +171,23 @@ def _is_open(state: MailboxState, thread_id: str) -> bool:
 
 def _wake(state: MailboxState, written: _Written, verb: str, context: Context) -> Iterator[Effect]:
     """Runtimes hear that something can be leased, or that a delivery was lost otherwise than by their own word."""
-    leasable = lost = False
+    leasable = lost = expired = False
+    left = len(state.leasable)
     for id_ in written.received.keys() | written.leases.keys():
         former, former_lease = state.received.get(id_), state.leases.get(id_)
         row = written.received.get(id_, former)
         lease = written.leases.get(id_, former_lease)
         could = former is not None and former.waits and former_lease is None
-        leasable = leasable or (row is not None and row.waits and lease is None and not could)
+        can = row is not None and row.waits and lease is None
+        left += can - could
+        leasable = leasable or (can and not could)
+        expired = expired or (
+            row is not None and row.state == "expired" and former is not None and not former.has_ended
+        )
         lost = lost or (former_lease is not None and (lease is None or lease.deliveryId != former_lease.deliveryId))
     lost = lost and verb not in _ENDED_BY_ITS_HOLDER
+    # While much is due nothing is leased: whoever asked meanwhile went away with nothing, though something waits.
+    leasable = leasable or (verb == DUE and expired and left > 0)
     was_paused = state.facts is not None and state.facts.paused
     goes_on = was_paused and written.facts is not None and not written.facts.paused and len(state.leasable) > 0
     if leasable or lost or goes_on:

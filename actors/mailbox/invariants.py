@@ -52,7 +52,7 @@ def _of_leases(state: MailboxState) -> Iterator[str]:
             yield f"thread {thread_id} is leased, but is not with its recipient"
         elif lease.attempt > lease_attempts_max or lease.attempt <= row.attempts:
             yield f"thread {thread_id} is leased under an attempt that cannot be"
-    if state.timer_ms is None and (state.leases or state.deadlines):
+    if state.timer_ms is None and (state.leases or state.deadlines or state.withdrawn):
         yield "something is due, but no timer was set for it"
 
 

@@ -6,6 +6,8 @@ so in its old place; after the fifth delivery without an answer the thread ends.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
@@ -15,7 +17,7 @@ from pydantic import Field
 
 from actors.decision import Context, Decision, PrincipalKind, Verb, VerbTable
 from actors.mailbox.changes import Changes
-from actors.mailbox.due import is_live, lose_lease, settle_due
+from actors.mailbox.due import is_live, lose_lease, settle_due, withdrawn
 from actors.mailbox.ending import Ending, end
 from actors.mailbox.envelope import result_size_refusal, task_as_sent
 from actors.mailbox.following import following
@@ -34,9 +36,9 @@ from bus.limits import (
     reply_artifacts_max,
 )
 from bus.value import Record, Value
-from tools.base import Identifier, Model
+from tools.base import Identifier, Model, Reason
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments, unavailable
-from tools.fence import cut, plain_name
+from tools.fence import plain_name
 from tools.plain_json import JsonList, JsonObject, encoded_bytes
 from tools.redact import redacted
 from tools.task import Outcome
@@ -73,10 +75,12 @@ class MailFinish(OfDelivery):
     body: str = ""
     artifacts: JsonList = Field(default=[], max_length=reply_artifacts_max)
     usage: JsonObject | None = None
-    reason: str | None = None
+    reason: Reason | None = None
 
 
 def mail_lease(state: MailboxState, body: MailLease, context: Context) -> Decision:
+    """The first tasks that wait, each under a lease of its own. `isMoreDue`: time has ended more than one turn settles,
+    so nothing is given; ask again at once."""
     facts = state.facts
     if context.principal.agent_id != context.address.id:
         return Decision(NOT_FOUND)
@@ -89,8 +93,14 @@ def mail_lease(state: MailboxState, body: MailLease, context: Context) -> Decisi
     # While more is due than one turn settles, nothing is leased: what comes free may stand before what waits.
     is_more_due = settle_due(changes)
     deliveries: list[Value] = [] if is_more_due or facts.paused else [*_lease_some(changes, body)]
-    waiting = len(state.leasable) + _freed_or_taken(changes)
-    return changes.decision({"deliveries": deliveries, "waiting": waiting, "isPaused": facts.paused})
+    return changes.decision(
+        {
+            "deliveries": deliveries,
+            "waiting": changes.leasable_count(),
+            "isPaused": facts.paused,
+            "isMoreDue": is_more_due,
+        }
+    )
 
 
 def mail_renew(state: MailboxState, body: MailRenew, context: Context) -> Decision:
@@ -108,6 +118,22 @@ def mail_renew(state: MailboxState, body: MailRenew, context: Context) -> Decisi
             until = _renew(changes, held)
             renewed.append({"deliveryId": delivery_id, "leaseUntil": rfc3339(until)})
     return changes.decision({"renewed": renewed, "lost": lost})
+
+
+def mail_held(state: MailboxState, body: MailRenew, context: Context) -> Decision:
+    """As mail_renew says what is lost, and renews nothing: for whoever asks on behalf of a runtime that may hang."""
+    if context.principal.agent_id != context.address.id:
+        return Decision(NOT_FOUND)
+    changes = Changes(state, context)
+    held: list[Value] = []
+    lost: list[Value] = []
+    for delivery_id in dict.fromkeys(body.deliveryIds):
+        found = _held(changes, OfDelivery(deliveryId=delivery_id, runtimeId=body.runtimeId))
+        if isinstance(found, Refusal):
+            lost.append({"deliveryId": delivery_id, "threadId": _thread_of(delivery_id), **_why_lost(found)})
+        else:
+            held.append(delivery_id)
+    return Decision({"held": held, "lost": lost})
 
 
 def mail_start(state: MailboxState, body: OfDelivery, context: Context) -> Decision:
@@ -148,10 +174,12 @@ def mail_release(state: MailboxState, body: OfDelivery, context: Context) -> Dec
 
 
 def mail_finish(state: MailboxState, body: MailFinish, context: Context) -> Decision:
-    """The end of a delivery. A repeat by the delivery that ended the thread is answered as the first time."""
+    """The end of a delivery. The same said again by the delivery that ended the thread is answered as the first time;
+    another end meets the one that won (mesh 4.2)."""
     changes = Changes(state, context)
     ended_before = state.received.get(_thread_of(body.deliveryId))
-    if ended_before is not None and ended_before.deliveryId == body.deliveryId and _may(context):
+    is_repeat = ended_before is not None and ended_before.deliveryId == body.deliveryId
+    if ended_before is not None and is_repeat and ended_before.finish in (None, _digest(body)) and _may(context):
         return Decision(_finished(_thread_of(body.deliveryId), ended_before))
     held = _held(changes, body)
     refusal = held if isinstance(held, Refusal) else _finish_refusal(body)
@@ -166,11 +194,18 @@ def mail_finish(state: MailboxState, body: MailFinish, context: Context) -> Deci
         event,
         "mail_finish",
         outcome=outcome,
-        reason=None if body.reason is None else cut(body.reason, note_characters_max),
+        reason=body.reason,
         result=None if outcome is None else Result(body=body.body, artifacts=body.artifacts, usage=body.usage),
         delivery_id=body.deliveryId,
+        finish=_digest(body),
     )
     return changes.decision(_finished(held, end(changes, held, ending)))
+
+
+def _digest(body: MailFinish) -> str:
+    """What was said, to be known again."""
+    said = body.model_dump(include={"outcome", "body", "artifacts", "usage", "reason"})
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _finish_refusal(body: MailFinish) -> Refusal | None:
@@ -185,7 +220,7 @@ def _finished(thread_id: str, row: Received) -> Record:
 
 def _lease_some(changes: Changes, body: MailLease) -> Iterator[Record]:
     """The first that wait, in their order, that no live lease holds (mesh 4.6)."""
-    room = leases_per_mailbox_max - len(changes.state.leases) + sum(each is None for each in changes.leases.values())
+    room = leases_per_mailbox_max - changes.lease_count()
     used = 0
     for given, turn in enumerate(islice(_candidates(changes), min(body.count, max(room, 0)))):
         thread_id = turn[2]
@@ -231,18 +266,6 @@ def _leased(changes: Changes, thread_id: str, runtime_id: str) -> Record:
     }
 
 
-def _freed_or_taken(changes: Changes) -> int:
-    """By how many more threads can be leased after these changes."""
-    touched = changes.received.keys() | changes.leases.keys()
-    state = changes.state
-    before = sum(_can_be_leased(state.received.get(id_), state.leases.get(id_)) for id_ in touched)
-    return sum(_can_be_leased(changes.thread(id_), changes.lease(id_)) for id_ in touched) - before
-
-
-def _can_be_leased(row: Received | None, lease: Lease | None) -> bool:
-    return row is not None and row.waits and lease is None
-
-
 def _held(changes: Changes, body: OfDelivery) -> str | Refusal:
     """The thread that this delivery holds, or why it holds none: then nothing changes."""
     thread_id = _thread_of(body.deliveryId)
@@ -254,7 +277,7 @@ def _held(changes: Changes, body: OfDelivery) -> str | Refusal:
     if row.is_overdue(changes.now_ms):
         return thread_closed("expired")
     is_it = lease is not None and lease.deliveryId == body.deliveryId
-    if lease is None or not is_it or not is_live(lease, changes.now_ms):
+    if lease is None or not is_it or not is_live(lease, changes.now_ms) or withdrawn(changes, lease) is not None:
         return _not_held(row)
     if body.runtimeId not in (None, lease.runtimeId):
         return _not_held(row)
@@ -300,6 +323,7 @@ VERBS: Final[VerbTable[MailboxState]] = VerbTable(
     {
         "mail_lease": Verb(following(parsed(MailLease, mail_lease)), _AGENT),
         "mail_renew": Verb(following(parsed(MailRenew, mail_renew)), _AGENT),
+        "mail_held": Verb(parsed(MailRenew, mail_held), _AGENT),
         "mail_start": Verb(following(parsed(OfDelivery, mail_start)), _AGENT),
         "mail_progress": Verb(following(parsed(MailProgress, mail_progress)), _AGENT),
         "mail_release": Verb(following(parsed(OfDelivery, mail_release)), _BACK),

@@ -10,12 +10,12 @@ from pydantic import Field
 
 from actors.decision import Context, Decision, Delete, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.mailbox.changes import Changes
-from actors.mailbox.due import is_live, lose_lease
-from actors.mailbox.ending import Ending, end
+from actors.mailbox.due import end_unless_expired, is_live, lose_lease
+from actors.mailbox.ending import EXPIRED, Ending, end
 from actors.mailbox.envelope import task_as_sent
 from actors.mailbox.following import following
 from actors.mailbox.rates import full_refusal
-from actors.mailbox.rows import Dated, Lease, Received, Sent, received_row, sent_row, task_row
+from actors.mailbox.rows import Dated, Facts, Lease, Received, Sent, received_row, sent_row, task_row
 from actors.mailbox.state import STATES, MailboxState, waits
 from actors.mailbox.stored import reporting_stored
 from actors.mailbox.thread import after, thread_closed
@@ -33,6 +33,7 @@ from tools.base import Identifier, Model
 from tools.errors import NOT_FOUND, Code, Refusal
 from tools.plain_json import encoded_bytes
 from tools.task import ThreadState
+from tools.tiers import TierFacts, delivery_refusal
 from tools.times import rfc3339
 
 Note = Annotated[str, Field(min_length=1, max_length=note_characters_max)]
@@ -116,20 +117,23 @@ def thread_cancel(state: MailboxState, body: ThreadCancel, context: Context) -> 
     if isinstance(cancelled, Refusal):
         return Decision(cancelled)
     changes = Changes(state, context)
-    end(changes, body.threadId, _cancelled(body.note))
-    return changes.decision({"threadId": body.threadId, "state": cancelled})
+    row = end_unless_expired(changes, body.threadId, _cancelled(body.note))
+    if row.state == "expired":
+        return changes.decision(thread_closed(row.state))
+    return changes.decision({"threadId": body.threadId, "state": row.state})
 
 
 def thread_requeue(state: MailboxState, body: OfThread, context: Context) -> Decision:
-    """A new thread of an exhausted one's task, so that each thread keeps one end. Repeated, it names the same one."""
+    """A new thread of an exhausted one's task, so that each thread keeps one end. Repeated, it names the same one.
+    Refused for the reasons that a delivery is: nothing is queued in hope (mesh 2.2)."""
     row, facts = state.received.get(body.threadId), state.facts
     if row is None or facts is None:
         return Decision(NOT_FOUND)
     if row.requeuedAs is not None:
         return Decision({"threadId": row.requeuedAs, "requeuedFrom": body.threadId, "state": "queued"})
-    if not row.keepsTask or facts.revoked:
+    if not row.keepsTask:
         return Decision(_not_requeueable(row.state))
-    refusal = full_refusal(state, context)
+    refusal = _redelivery_refusal(row, facts, context) or full_refusal(state, context)
     return Decision(refusal) if refusal is not None else _requeued(state, body.threadId, row, context)
 
 
@@ -166,21 +170,26 @@ def mail_redeliver(state: MailboxState, body: OfThread, context: Context) -> Dec
     if row.has_ended:
         return Decision(thread_closed(row.state))
     changes = Changes(state, context)
+    if row.is_overdue(context.now_ms):
+        return changes.decision(thread_closed(end(changes, body.threadId, EXPIRED).state))
     if lease is not None:
         row = lose_lease(changes, body.threadId, "redelivered", uses_attempt=False)
     return changes.decision({"threadId": body.threadId, "state": row.state, "wasLeased": lease is not None})
 
 
 def mail_purge(state: MailboxState, body: MailPurge, context: Context) -> Decision:
-    """Cancel what waits and nobody has leased, some at a time: call again while `remaining` is not 0."""
+    """Cancel what waits and nobody has leased, some at a time: call again while `remaining` is not 0. What has passed
+    its deadline expires and is not counted as cancelled."""
     if state.facts is None:
         return Decision(NOT_FOUND)
     changes = Changes(state, context)
-    some = [thread_id for _, _, thread_id in islice(state.leasable, purged_a_call_max)]
-    for thread_id in some:
-        end(changes, thread_id, _cancelled(body.note))
-    remaining = len(state.leasable) - len(some)
-    return changes.decision({"cancelled": len(some), "remaining": remaining, "leased": len(state.leases)})
+    cancelled = 0
+    for _, _, thread_id in islice(state.leasable, purged_a_call_max):
+        row = end_unless_expired(changes, thread_id, _cancelled(body.note))
+        cancelled += row.state == "cancelled"
+    return changes.decision(
+        {"cancelled": cancelled, "remaining": changes.leasable_count(), "leased": changes.lease_count()}
+    )
 
 
 def mail_pending(state: MailboxState, body: MailPending, context: Context) -> Decision:
@@ -245,6 +254,12 @@ def _requeued(state: MailboxState, thread_id: str, row: Received, context: Conte
     return Decision({"threadId": new_id, "requeuedFrom": thread_id, "state": "queued"}, effects)
 
 
+def _redelivery_refusal(row: Received, facts: Facts, context: Context) -> Refusal | None:
+    """What of the recipient withholds a delivery. The sender was let through when it sent, and now the person asks."""
+    sender = TierFacts(row.senderId, row.workspaceId, mesh=True, ran=True, revoked=False)
+    return delivery_refusal(sender, facts.for_tiers(context.address.id))
+
+
 def _cancelled(note: str | None) -> Ending:
     return Ending("cancelled", "person", reason=note or _CANCELLED)
 
@@ -280,6 +295,7 @@ def _whole(state: MailboxState, thread_id: str, row: Received, context: Context)
     return {
         **_listed(state, thread_id, context),
         "chain": [link.model_dump() for link in row.originators],
+        "chainMore": row.chainMore,
         "strictest": row.strictest,
         "task": None if task is None else task_as_sent(task),
         "lease": None if lease is None else _lease(lease, context),

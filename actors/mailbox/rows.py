@@ -6,6 +6,7 @@
 | `received/<thread>` | a thread sent to this agent; its state here is the authority |
 | `task/<thread>` | the Task Envelope of an open one, and of an exhausted one that can be put into a new thread |
 | `lease/<thread>` | who has it for a while, and until when |
+| `withdrawn/<credential>` | when that credential ended, in milliseconds, until all leased by it is taken back |
 | `timer` | when the timer `due` stands, in milliseconds since the epoch |
 | `request/<id>` | what became of something that the agent asked for |
 | `offer/<thread>` | a task on its way to the recipient's mailbox; the call that sent it is still open |
@@ -45,6 +46,10 @@ def task_row(thread_id: str) -> str:
 
 def lease_row(thread_id: str) -> str:
     return f"lease/{thread_id}"
+
+
+def withdrawn_row(credential: str) -> str:
+    return f"withdrawn/{credential}"
 
 
 def request_row(request_id: str) -> str:
@@ -108,6 +113,8 @@ class Received(Model):
     deadline: int | None = None
     """Milliseconds since the epoch."""
     chain: list[ChainLink] = Field(default=[])
+    chainMore: int = 0
+    """How many more agents led to it than the chain names."""
     strictest: ModeName = "auto"
     """The strictest mode of those that led to it, at the time they sent."""
     attempts: int = 0
@@ -121,6 +128,8 @@ class Received(Model):
     reason: str | None = None
     deliveryId: str | None = None
     """The delivery that ended it: what repeats of that end are known by."""
+    finish: str | None = None
+    """Digest of what that delivery said at the end. Rows of older releases do not tell."""
     keepsTask: bool = False
     """Of an exhausted one: its task is kept for requeueing."""
     requeuedFrom: str | None = None

@@ -49,7 +49,7 @@ from actors.mailbox.thread import ENDS
 from actors.parsed import DONE, parsed, sending_owner
 from bus import address
 from bus.identifier import made_id
-from bus.limits import chain_depth_max
+from bus.limits import chain_agents_max, chain_depth_max
 from bus.value import Record
 from tools.agent import AgentTriggerInput
 from tools.autonomy import ModeName
@@ -66,6 +66,8 @@ class TaskOffered(Model):
     depth: int
     chain: list[ChainLink] = Field(default=[])
     """The agents that led to it, the sender last. Offers of older releases do not tell."""
+    chainMore: int = 0
+    """How many more led to it than are named."""
     strictest: ModeName = "auto"
 
 
@@ -112,8 +114,7 @@ def agent_trigger(state: MailboxState, body: AgentTriggerInput, context: Context
         "sender": facts.model_copy(update={"blocked": []}).model_dump(),
         "task": body.task.model_dump(exclude_defaults=True),
         "depth": depth,
-        "chain": [link.model_dump() for link in _chain(state, body.task, facts, context)],
-        "strictest": stricter(facts.mode, state.originators.strictest()),
+        **_chain(state, body.task, facts, context),
     }
     effects: tuple[Effect, ...] = (
         Put(offer_row(thread_id), offer.model_dump()),
@@ -154,6 +155,7 @@ def task_offered(state: MailboxState, body: TaskOffered, context: Context) -> De
         changedAt=context.now_ms,
         deadline=body.task.deadline_ms,
         chain=body.chain,
+        chainMore=body.chainMore,
         strictest=body.strictest,
     )
     queued: Record = {
@@ -270,12 +272,22 @@ def _deadline_refusal(task: TaskEnvelope, context: Context) -> Refusal | None:
     return invalid_arguments({"task.deadline": "must lie ahead of now"})
 
 
-def _chain(state: MailboxState, task: TaskEnvelope, facts: Facts, context: Context) -> list[ChainLink]:
-    """The agents that lead to this task, the sender last (security 2.24). Whoever names no parent is taken to act for
-    those that it works for: nothing is laundered by leaving the parent out."""
+def _chain(state: MailboxState, task: TaskEnvelope, facts: Facts, context: Context) -> Record:
+    """The agents that lead to this task and the strictest of their modes (security 2.24): those of the parent, all of
+    them, then those that the sender works for besides, then the sender. So nothing is laundered by leaving the parent
+    out, by naming another one, or by working for many."""
     parent = None if task.parentThreadId is None else state.received.get(task.parentThreadId)
-    links = state.originators.listed(state.received.get, chain_depth_max - 1) if parent is None else parent.originators
-    return [*links, ChainLink(agentId=context.address.id, name=facts.name)]
+    links = [] if parent is None else parent.originators
+    room = max(chain_agents_max - len(links) - 1, 0)
+    others = state.originators.named(state.received.get, room, frozenset(link.agentId for link in links))
+    sender = ChainLink(agentId=context.address.id, name=facts.name)
+    strictest = stricter(facts.mode, state.originators.strictest())
+    return {
+        "chain": [link.model_dump() for link in (*links, *others.links, sender)],
+        # The parent may not have been shown yet.
+        "chainMore": others.more if parent is None else max(others.more, parent.chainMore),
+        "strictest": strictest if parent is None else stricter(strictest, parent.strictest),
+    }
 
 
 def _recipient_refusal(recipient_id: str, caller: TierFacts) -> Refusal | None:

@@ -65,6 +65,10 @@ class SortedItems(Generic[Item]):
     def __iter__(self) -> Iterator[Item]:
         return iter(self._items)
 
+    def __reversed__(self) -> Iterator[Item]:
+        items: Iterator[Item] = reversed(self._items)
+        return items
+
     def __len__(self) -> int:
         return len(self._items)
 

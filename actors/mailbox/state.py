@@ -52,6 +52,8 @@ class MailboxState:
     tasks: dict[str, Record] = field(default_factory=dict)
     """As stored: they were judged when they came."""
     leases: dict[str, Lease] = field(default_factory=dict)
+    withdrawn: dict[str, int] = field(default_factory=dict)
+    """Credential -> when it ended, while leases by it may be left."""
     requests: dict[str, RequestNotice] = field(default_factory=dict)
     offers: dict[str, Offer] = field(default_factory=dict)
     sent: dict[str, Sent] = field(default_factory=dict)
@@ -102,17 +104,20 @@ class MailboxState:
         return max(now_ms, 0 if newest is None else newest[0] + 1)
 
     def shed(self) -> bool:
-        """Let go of some of a state that nobody uses any more; whether only a little is left."""
-        rows = (self.tasks, self.received, self.leases, self.offers, self.sent, self.results, self.keys)
+        """Let go of some of a state that nobody uses any more, a bounded number of each of its tables and orders;
+        whether nothing is left that grows with the threads."""
+        rows = (self.tasks, self.received, self.leases, self.requests, self.offers, self.sent, self.results, self.keys)
+        counts = (self.withdrawn, self.open_by_sender)
         orders = (self.queue, self.leasable, self.delivered, self.arrivals, self.owed, self.ended, self.dead_letters)
         more = (self.deadlines, self.opened, self.notices, self.request_ends, self.lease_ends, *self.by_state.values())
-        for table in cast("tuple[dict[str, object], ...]", rows):
+        for table in cast("tuple[dict[str, object], ...]", (*rows, *counts)):
             for _ in range(min(mailbox_shed_at_once, len(table))):
                 table.popitem()
         for order in (*orders, *more):
             order.drop_some(mailbox_shed_at_once)  # type: ignore[attr-defined]
         self.begun.drop_some(mailbox_shed_at_once)
-        return not any((*rows, *orders, *more, self.begun))
+        has_originators = not self.originators.shed(mailbox_shed_at_once)
+        return not (has_originators or any((*rows, *counts, *orders, *more, self.begun)))
 
 
 def apply(state: MailboxState, effect: RowEffect) -> None:
@@ -130,6 +135,9 @@ def apply(state: MailboxState, effect: RowEffect) -> None:
             _set(state.tasks, id_, _task(value))
         case "lease":
             _set_lease(state, id_, None if value is None else Lease.model_validate(value))
+        case "withdrawn":
+            assert value is None or isinstance(value, int)
+            _set(state.withdrawn, id_, value)
         case "request":
             _set_request(state, id_, None if value is None else RequestNotice.model_validate(value))
         case "offer":

@@ -31,24 +31,23 @@ from actors.decision import (
     Verb,
     VerbTable,
 )
-from actors.parsed import Nothing, parsed, sending_owner
+from actors.parsed import DONE, MessageDied, Nothing, parsed, sending_owner
 from bus import address
 from bus.limits import path_characters_max, providers_enabled_max
 from bus.value import Record, Value
 from tools.agent_provider import AgentSetProviderInput
 from tools.base import Identifier, Model, Name
-from tools.errors import NOT_FOUND, Code, Refusal
-from tools.provider import ProviderId
+from tools.errors import NOT_FOUND, Code, Refusal, unavailable
+from tools.provider import NOT_ENABLED, ProviderId
 from tools.times import rfc3339
 
 _ROW: Final = "enabled/"
 
-NOT_ENABLED: Final = Refusal(
-    Code.WRONG_STATE,
-    "The person has not enabled this provider. Call provider_list for those that are, or ask the person to enable it.",
-)
 OWN_IS_REFUSED: Final = Refusal(
     Code.WRONG_STATE, "Your own provider is not yours to choose. Ask the person, or another agent of your workspace."
+)
+_NOT_CHOSEN: Final = unavailable(
+    "The provider could not be chosen for that agent. Tell the person if this happens again."
 )
 _TOO_MANY: Final = Refusal(
     Code.WRONG_STATE,
@@ -149,6 +148,13 @@ def provider_noted(state: ProvidersState, body: ProviderNoted, context: Context)
     return Decision({}, (Answer(body.callId, reply),))
 
 
+def message_died(state: ProvidersState, body: MessageDied, context: Context) -> Decision:
+    """The agent's owner could not decide a choice: whoever made it does not wait for ever, nor its approval stay in
+    use."""
+    call_id = body.waiting_call("provider_chosen")
+    return DONE if call_id is None else Decision({}, (Answer(call_id, _NOT_CHOSEN),))
+
+
 def shown_of(state: ProvidersState, message: Message, context: Context) -> Record:
     """What a card shows of the program, and what may not change until the call runs (common 5.3)."""
     program = state.enabled.get(str(message.body.get("providerId")))
@@ -179,6 +185,7 @@ _TABLE: Final[VerbTable[ProvidersState]] = VerbTable(
         "agent_set_provider": Verb(parsed(AgentSetProviderInput, agent_set_provider), _AGENT, fingerprint=shown_of),
         "agent_give_provider": Verb(parsed(AgentGiveProvider, agent_give_provider), _PERSON),
         "provider_noted": Verb(parsed(ProviderNoted, provider_noted), frozenset({PrincipalKind.OWNER})),
+        "message_died": Verb(parsed(MessageDied, message_died), frozenset({PrincipalKind.OWNER})),
     }
 )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from actors.decision import Context, Decision, Delete, Event, PrincipalKind, Put, Verb, VerbTable
+from actors.name_index import name_refusal
 from actors.parsed import parsed
 from actors.teams.state import Team, TeamsState, team_row
 from bus.identifier import made_id
 from bus.limits import teams_max, teams_per_agent_max
 from tools.base import Identifier, Model
-from tools.errors import Code, Refusal, invalid_arguments
-from tools.names import name_keys
+from tools.errors import Code, Refusal
 from tools.team import CLOUD_MANAGED, NO_TEAM, TeamCreateInput
 
 _TOO_MANY: Final = Refusal(
@@ -32,7 +32,7 @@ class TeamDelete(Model):
 
 
 def team_create(state: TeamsState, body: TeamCreateInput, context: Context) -> Decision:
-    refusal = name_refusal(state, body.name) or _room_refusal(state, context)
+    refusal = name_refusal(state.names, body.name, "team") or _room_refusal(state, context)
     if refusal is not None:
         return Decision(refusal)
     team_id = made_id(context.call_id, "team")
@@ -57,16 +57,6 @@ def team_delete(state: TeamsState, body: TeamDelete, context: Context) -> Decisi
         return Decision(CLOUD_MANAGED)
     effects = (Delete(team_row(body.teamId)), Event("team.deleted", {"teamId": body.teamId}))
     return Decision({"teamId": body.teamId, "name": team.name}, effects)
-
-
-def name_refusal(state: TeamsState, name: str, team_id: str = "") -> Refusal | None:
-    """Why a team cannot have this name."""
-    if not name_keys(name):
-        return invalid_arguments({"name": "shows nothing; choose one with letters or digits"})
-    if state.names.holder_of(name, team_id) is None:
-        return None
-    problem = "another team has this name or one that looks like it; choose one that differs clearly"
-    return invalid_arguments({"name": problem})
 
 
 def _room_refusal(state: TeamsState, context: Context) -> Refusal | None:

@@ -1,7 +1,8 @@
 """Who belongs to a local team.
 
 Whether an agent exists, and for whom, is the directory's to say: an addition waits, as a `pending/<call id>` row, for
-`members_told`. The directory sends that and `agent_gone` in one stream, so a removed agent never stays a member.
+`members_told`, or for the news that the question died. The directory sends that and `agent_gone` in one stream, so a
+removed agent never stays a member.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from actors.decision import (
     Verb,
     VerbTable,
 )
-from actors.parsed import DONE, parsed, sending_owner
+from actors.parsed import DONE, MessageDied, parsed, sending_owner
 from actors.teams.provisioning import provisioned
 from actors.teams.state import Pending, Team, TeamsState, pending_row, team_row
 from bus import address
 from bus.limits import team_members_max
 from bus.value import Record
 from tools.base import Model
-from tools.errors import NOT_FOUND, Code, Refusal
+from tools.errors import NOT_FOUND, Code, Refusal, unavailable
 from tools.team import CLOUD_MANAGED, NO_TEAM, NOT_A_MEMBER, TeamAddMemberInput, TeamRemoveMemberInput
 
 _FULL: Final = Refusal(
@@ -37,6 +38,7 @@ _FULL: Final = Refusal(
     "This team has as many members as a team may have. Take one out first, or use another team.",
     details={"limit": team_members_max},
 )
+_UNHEARD: Final = unavailable("The team could not be changed. Tell the person if this happens again.")
 
 
 class MembersTold(Model):
@@ -107,6 +109,14 @@ def agent_gone(state: TeamsState, body: AgentGone, context: Context) -> Decision
     return Decision({}, tuple(effects))
 
 
+def message_died(state: TeamsState, body: MessageDied, context: Context) -> Decision:
+    """The directory could not say who exists: nothing changes, and whoever waits hears that."""
+    call_id = body.waiting_call("members_asked")
+    if call_id is None or call_id not in state.pending:
+        return DONE
+    return Decision({}, (Delete(pending_row(call_id)), Answer(call_id, _UNHEARD)))
+
+
 def shown_of(state: TeamsState, message: Message, context: Context) -> Record:
     """What a card shows of the team, and what may not change until the call runs (common 5.3)."""
     team_id = str(message.body.get("teamId"))
@@ -159,5 +169,6 @@ VERBS: Final[VerbTable[TeamsState]] = VerbTable(
         "team_remove_member": Verb(parsed(TeamRemoveMemberInput, team_remove_member), _CHANGERS, fingerprint=shown_of),
         "members_told": Verb(parsed(MembersTold, members_told), _OWNER),
         "agent_gone": Verb(parsed(AgentGone, agent_gone), _OWNER),
+        "message_died": Verb(parsed(MessageDied, message_died), _OWNER),
     }
 )

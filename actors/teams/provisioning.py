@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from actors.decision import Context, Decision, Delete, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
-from actors.name_index import NameIndex
+from actors.name_index import NameIndex, name_problem
 from actors.parsed import parsed
 from actors.teams.changes import PERSON
 from actors.teams.state import Pending, ProvisionedTeam, Team, TeamsState, pending_row, team_row
@@ -17,7 +17,6 @@ from bus.limits import team_members_max, teams_max
 from bus.value import Record
 from tools.base import Identifier, Model, Name
 from tools.errors import Refusal, invalid_arguments
-from tools.names import name_keys
 from tools.team import Description
 
 
@@ -95,10 +94,9 @@ def _refusal(state: TeamsState, teams: list[ProvisionedTeam]) -> Refusal | None:
             problems[f"teams.{number}.teamId"] = "may hold letters, digits, dash and underscore, at most 64"
         elif one.teamId in ids:
             problems[f"teams.{number}.teamId"] = "another team has this id"
-        if not name_keys(one.name):
-            problems[f"teams.{number}.name"] = "shows nothing; choose one with letters or digits"
-        elif names.holder_of(one.name) is not None:
-            problems[f"teams.{number}.name"] = "another team has this name or one that looks like it"
+        problem = name_problem(names, one.name, "team")
+        if problem is not None:
+            problems[f"teams.{number}.name"] = problem
         ids.add(one.teamId)
         names.add(one.teamId, one.name)
     return invalid_arguments(problems) if problems else None

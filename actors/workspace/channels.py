@@ -23,6 +23,7 @@ from actors.decision import (
     Verb,
     VerbTable,
 )
+from actors.name_index import name_refusal
 from actors.parsed import DONE, Nothing, parsed, sending_owner
 from actors.workspace.channel_book import Channel, channel_row, creations_row
 from actors.workspace.channel_ends import ended_each
@@ -32,8 +33,7 @@ from bus.identifier import made_id
 from bus.limits import channel_members_max, channels_per_workspace_max, saga_retry_ms_max
 from bus.value import Record, Value
 from tools.base import Identifier, Model, Name
-from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
-from tools.names import name_keys
+from tools.errors import NOT_FOUND, Code, Refusal
 from tools.times import rfc3339
 
 
@@ -67,7 +67,7 @@ class NoteAgain(Model):
 def channel_create(state: WorkspaceState, body: ChannelCreate, context: Context) -> Decision:
     if state.living() is None:
         return Decision(NOT_FOUND)
-    refusal = _name_refusal(state, body.name)
+    refusal = name_refusal(state.book.names, body.name, "channel")
     if refusal is None and len(state.book.channels) >= channels_per_workspace_max:
         refusal = Refusal(
             Code.WRONG_STATE,
@@ -88,7 +88,7 @@ def channel_rename(state: WorkspaceState, body: ChannelRename, context: Context)
         return Decision(NOT_FOUND)
     if channel.name == body.name:
         return Decision(_told(body.channelId, channel))
-    refusal = _name_refusal(state, body.name, body.channelId)
+    refusal = name_refusal(state.book.names, body.name, "channel", body.channelId)
     if refusal is not None:
         return Decision(refusal)
     renamed = channel.model_copy(update={"name": body.name})
@@ -230,15 +230,6 @@ def _leaving(state: WorkspaceState, channel_id: str, agent_id: str, context: Con
 
 def _channel(state: WorkspaceState, channel_id: str) -> Channel | None:
     return None if state.living() is None else state.book.channels.get(channel_id)
-
-
-def _name_refusal(state: WorkspaceState, name: str, but: str = "") -> Refusal | None:
-    if not name_keys(name):
-        return invalid_arguments({"name": "shows nothing; choose one with letters or digits"})
-    if state.book.names.holder_of(name, but) is None:
-        return None
-    problem = "another channel has this name or one that looks like it; choose one that differs clearly"
-    return invalid_arguments({"name": problem})
 
 
 def _told(channel_id: str, channel: Channel) -> Record:

@@ -22,7 +22,7 @@ from bus.limits import admission_rounds_max, call_deadline_ms_default
 from bus.message_record import message_record
 from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash
-from nexus.gateway.identity import Identity, waiting_count
+from nexus.gateway.identity import Credential, Identity, waiting_count
 from nexus.gateway.recipients import named_agent_refusal
 from nexus.gateway.route import claimed_workspace, owner_of
 from tools.base import Tool
@@ -206,6 +206,18 @@ class Admissions:
         # A new id each time: under the call's own id the host would repeat the first admission's answer.
         to, call_id = address.agent(request.identity.agent_id), self._clock.new_id()
         return await self._caller.call(to, "admit", body, call_id=call_id, within_ms=within_ms, onward=onward)
+
+
+async def admit_read(caller: Caller, clock: Clock, credential: Credential, tool: Tool, within_ms: int) -> Admission:
+    """Whether a credential may call `tool`, a read, now: for what the gateway reads for it otherwise than by a call of
+    that tool. A refusal, a stamp, an unknown tool, or not authenticated. Raises DeadlinePassed when the owner cannot
+    say."""
+    body: Record = {**call_facts(tool), "tokenHash": credential.token_hash}
+    to, call_id = address.agent(credential.agent_id), clock.new_id()
+    reply = await caller.call(to, "admit", body, call_id=call_id, within_ms=within_ms)
+    if reply.ok is None:  # a trouble of the owner's own: of the token nothing is known
+        raise DeadlinePassed(was_sent=True)
+    return _admission(reply.ok, None)
 
 
 def call_facts(tool: Tool) -> Record:

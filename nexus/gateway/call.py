@@ -207,8 +207,9 @@ class Journey:
         """A success, with what other owners add to it, read as the caller. Raises DeadlinePassed."""
         assert reply.ok is not None, "a refusal is complete"
         until_ms = self._clock.now_ms() + remaining_ms(request, tool, self._clock)
+        reading = Reading(self._caller, self._clock, stamp, until_ms)
         try:
-            content = await self._composer.complete(tool, Reading(self._caller, self._clock, stamp, until_ms), reply.ok)
+            content = await self._composer.complete(tool, reading, request.identity.credential, reply.ok)
         except OwnerRefused as refused_by_owner:
             return Reply(reply.call_id, None, refused_by_owner.error)
         return Reply(reply.call_id, content, None)

@@ -15,6 +15,7 @@ from bus import address
 from bus.limits import page_items_default
 from bus.value import Record
 from nexus.gateway.context_refs import inbox_with_references
+from nexus.gateway.identity import Credential
 from nexus.gateway.reading import OwnerRefused, Reading
 from nexus.gateway.route import NEVER_AN_ID
 from nexus.gateway.team_detail import team_detail
@@ -28,6 +29,7 @@ _SCOPE_UNRESOLVED: Final = Refusal(
 )
 
 Composed: TypeAlias = Callable[[Reading, Record], Awaitable[Record]]
+Completed: TypeAlias = Callable[[Reading, Credential, Record], Awaitable[Record]]
 
 
 class Composer:
@@ -44,9 +46,10 @@ class Composer:
         """Whether other owners are read to complete what the tool's own owner answers."""
         return tool.name in _COMPLETIONS
 
-    async def complete(self, tool: Tool, reading: Reading, content: Record) -> Record:
-        """`content` with what else there is to tell. Raises OwnerRefused and DeadlinePassed."""
-        return await _COMPLETIONS[tool.name](reading, content)
+    async def complete(self, tool: Tool, reading: Reading, credential: Credential, content: Record) -> Record:
+        """`content` with what else there is to tell to whoever shows `credential`. Raises OwnerRefused and
+        DeadlinePassed."""
+        return await _COMPLETIONS[tool.name](reading, credential, content)
 
     async def compose(self, tool: Tool, reading: Reading, arguments: Record) -> Record:
         """The content of a success. Raises OwnerRefused and DeadlinePassed."""
@@ -161,5 +164,5 @@ _BY_NAME: Final[Mapping[str, Composed]] = {
     "team_detail": team_detail,
 }
 
-_COMPLETIONS: Final[Mapping[str, Composed]] = {"agent_inbox": inbox_with_references}
+_COMPLETIONS: Final[Mapping[str, Completed]] = {"agent_inbox": inbox_with_references}
 """By tool: what its owner's answer leaves out, for the owner may not know it of others."""

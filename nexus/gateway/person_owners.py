@@ -20,6 +20,7 @@ from nexus.gateway.provider_answers import ProviderSources
 from tools.base import Model
 from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments, unavailable
 from tools.problems import problems_of
+from tools.provider import NOT_ENABLED
 from tools.team import CLOUD_MANAGED, NO_TEAM, NOT_A_MEMBER
 
 Arguments = TypeVar("Arguments", bound=Model)
@@ -34,6 +35,7 @@ _FOR_THE_PERSON: Final[Mapping[str, str]] = {
     NOT_FOUND.message: "That is not there, or not any more. Look at what exists now and try again.",
     NO_TEAM.message: "There is no such team, or not any more. `nexus team list` shows those there are.",
     NOT_A_MEMBER.message: "That agent is not a member of this team. `nexus team show` shows who is.",
+    NOT_ENABLED.message: "You have not enabled this provider, or not any more. `nexus provider enable` does.",
     CLOUD_MANAGED.message: "This team is managed in the cloud: only `nexus team provision` changes it.",
 }
 """What owners say to agents, which work in one workspace and by tools, and what that is for whoever types commands."""

@@ -22,7 +22,7 @@ from nexus.gateway.provider_clients import Clients
 from nexus.gateway.provider_detection import Detection, NoPrograms, Sighting
 from nexus.gateway.reading import OwnerRefused, Reading
 from tools.errors import Code, Refusal
-from tools.provider import NO_PROVIDER
+from tools.provider import NO_PROVIDER, NOT_ENABLED
 from tools.provider_table import Provider, auth_hint
 from tools.times import rfc3339
 
@@ -31,10 +31,6 @@ Composed: TypeAlias = Callable[[Reading, Record], Awaitable[Record]]
 NOT_INSTALLED: Final = Refusal(
     Code.WRONG_STATE,
     "The program of this provider is not installed on this machine. Call provider_list for those that are.",
-)
-_NOT_ENABLED: Final = Refusal(
-    Code.WRONG_STATE,
-    "The person has not enabled this provider. Call provider_list for those that are, or ask the person to enable it.",
 )
 CHANGED: Final = Refusal(
     Code.WRONG_STATE,
@@ -136,7 +132,7 @@ def refusal_of(sighting: Sighting, provider_id: str, enabled: Mapping[str, str])
     if program is None:
         return NOT_INSTALLED
     if provider_id not in enabled:
-        return _NOT_ENABLED
+        return NOT_ENABLED
     return None if enabled[provider_id] == program.real else CHANGED
 
 

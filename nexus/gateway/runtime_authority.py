@@ -19,7 +19,7 @@ from bus.envelope import Reply
 from bus.limits import admissions_per_call_max, call_deadline_ms_default
 from bus.runtime_limits import runtime_stamp_ms
 from bus.value import Record
-from nexus.gateway.admitting import call_facts
+from nexus.gateway.admitting import admit_read
 from nexus.gateway.identity import Credential, Identity, authenticate
 from nexus.gateway.reading import Reading
 from tools.agent import AGENT_INBOX
@@ -56,23 +56,29 @@ class RuntimeAuthority:
         self._one_at_a_time = asyncio.Lock()
 
     @property
+    def credential(self) -> Credential:
+        return self._credential
+
+    @property
     def agent_id(self) -> str:
         return self._credential.agent_id
 
     async def judge(self, within_ms: int) -> Identity:
-        """Anew, by the agent's owner, which notes the use. Raises RuntimeRefused and DeadlinePassed."""
+        """Anew, by the agent's owner, which notes the use. `within_ms` is for all that is asked. Raises RuntimeRefused
+        and DeadlinePassed."""
+        until_ms = self._clock.now_ms() + within_ms
         identity = await authenticate(self._caller, self._credential, self._clock.new_id(), within_ms)
         if identity is None:
             raise RuntimeRefused(BAD_TOKEN)
         self._stamp = None
-        await self._stamp_now(within_ms)
+        await self._stamp_now(until_ms)
         return identity
 
     async def call(self, verb: str, body: Record, within_ms: int = call_deadline_ms_default) -> Reply:
         """What the agent's own mailbox answers. Raises RuntimeRefused, DeadlinePassed and Unencodable."""
         call_id, until_ms = self._clock.new_id(), self._clock.now_ms() + within_ms
         for _ in range(admissions_per_call_max):
-            stamp = await self._stamp_now(_left(until_ms, self._clock))
+            stamp = await self._stamp_now(until_ms)
             to, within_ms = address.mailbox(self.agent_id), _left(until_ms, self._clock)
             reply = await self._caller.call(to, verb, body, call_id=call_id, within_ms=within_ms, stamp=stamp)
             if reply.error is None or reply.error.get("code") != STALE_STAMP:
@@ -80,38 +86,34 @@ class RuntimeAuthority:
             self._stamp = None
         return Reply(call_id, None, _BEING_CHANGED.to_record())
 
-    async def give_back(self, delivery_id: str, runtime_id: str) -> None:
+    async def give_back(self, delivery_id: str, runtime_id: str) -> Reply:
         """By the gateway itself, since the token may not be good any more. Raises DeadlinePassed."""
         to, call_id = address.mailbox(self.agent_id), self._clock.new_id()
         body: Record = {"deliveryId": delivery_id, "runtimeId": runtime_id}
-        await self._caller.call(to, "mail_release", body, call_id=call_id, within_ms=call_deadline_ms_default)
+        return await self._caller.call(to, "mail_release", body, call_id=call_id, within_ms=call_deadline_ms_default)
 
     async def reading(self, within_ms: int = call_deadline_ms_default) -> Reading:
         """For reads of other owners as the agent. Raises RuntimeRefused and DeadlinePassed."""
-        return Reading(self._caller, self._clock, await self._stamp_now(within_ms), self._clock.now_ms() + within_ms)
+        until_ms = self._clock.now_ms() + within_ms
+        return Reading(self._caller, self._clock, await self._stamp_now(until_ms), until_ms)
 
-    async def _stamp_now(self, within_ms: int) -> Record:
-        async with self._one_at_a_time:
+    async def _stamp_now(self, until_ms: int) -> Record:
+        async with self._one_at_a_time:  # what is left is counted from here on: others may have been waited for
             if self._stamp is None or self._clock.now_ms() - self._stamped_ms > runtime_stamp_ms:
-                self._stamp = await self._admitted(within_ms)
+                self._stamp = await self._admitted(_left(until_ms, self._clock))
                 self._stamped_ms = self._clock.now_ms()
             return self._stamp
 
     async def _admitted(self, within_ms: int) -> Record:
-        to, call_id = address.agent(self.agent_id), self._clock.new_id()
-        body: Record = {**call_facts(AGENT_INBOX), "tokenHash": self._credential.token_hash}
-        reply = await self._caller.call(to, "admit", body, call_id=call_id, within_ms=within_ms)
-        if reply.ok is None:  # a trouble of the owner's own: of the token nothing is known
-            raise DeadlinePassed(was_sent=True)
-        if reply.ok.get("authenticated") is not True:
+        admission = await admit_read(self._caller, self._clock, self._credential, AGENT_INBOX, within_ms)
+        if not admission.authenticated:
             raise RuntimeRefused(BAD_TOKEN)
-        if reply.ok.get("isUnknownTool") is True:
+        if admission.is_unknown_tool:
             raise RuntimeRefused(_NARROWED)
-        refusal, stamp = reply.ok.get("refusal"), reply.ok.get("stamp")
-        if isinstance(refusal, dict):
-            raise RuntimeRefused(Refusal.from_record(refusal))
-        assert isinstance(stamp, dict), "a read is refused or stamped"
-        return stamp
+        if admission.refusal is not None:
+            raise RuntimeRefused(Refusal.from_record(admission.refusal))
+        assert admission.stamp is not None, "a read is refused or stamped"
+        return admission.stamp
 
 
 def _left(until_ms: int, clock: Clock) -> int:

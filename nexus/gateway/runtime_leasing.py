@@ -4,6 +4,7 @@ Invariants:
 - Nothing is polled: the mailbox gives notice when something can be leased and when a lease or its thread ends. A slow
   look again covers a notice that was missed.
 - One lease is asked for at a time, so runtimes take turns; nobody asks while nobody has room.
+- What has become of leases is asked without renewing them: whoever works renews (mesh 4.4).
 - Whenever the agent's authority changes each runtime is judged anew, and `refused` when it is none any more.
 
 Event loop thread only.
@@ -31,7 +32,7 @@ from tools.errors import Code, Refusal
 
 _log = structlog.get_logger("gateway")
 
-_NOT_SERVED: Final = Refusal(
+NOT_SERVED: Final = Refusal(
     Code.UNAVAILABLE, "Something went wrong inside NEXUS. Connect again in a moment.", retryable=True
 )
 
@@ -106,16 +107,19 @@ class AgentRuntimes:
             if count == 0:
                 continue
             try:
-                leased, may_wait = await session.lease(count, size)
+                leased = await session.lease(count, size)
             except RuntimeRefused as refused:
                 self._refused(session, refused.refusal)
                 continue
             except LeaseFailed as failed:
                 _log.warning("lease_failed", agent=session.agent_id, why=str(failed))
                 return
-            if not may_wait:
+            if leased.is_more_due:
+                self._leasing.ask()
                 return
-            if leased:
+            if not leased.count or not leased.waiting:
+                return
+            if leased.delivered:
                 left = len(self._sessions)
 
     async def _check(self) -> None:
@@ -125,7 +129,7 @@ class AgentRuntimes:
             except RuntimeRefused as refused:
                 self._refused(session, refused.refusal)
             except LeaseFailed as failed:
-                _log.warning("renewal_failed", agent=session.agent_id, why=str(failed))
+                _log.warning("check_failed", agent=session.agent_id, why=str(failed))
             else:
                 if has_room:
                     self._leasing.ask()
@@ -142,4 +146,4 @@ class AgentRuntimes:
     def _give_up(self) -> None:
         """Whom a defect keeps from being served is better told to come again."""
         for session in [*self._sessions]:
-            self._refused(session, _NOT_SERVED)
+            self._refused(session, NOT_SERVED)

@@ -7,7 +7,8 @@ the mailbox, which decides, and repeats are by delivery id.
 Invariants:
 - Before a Hello was found good its sender is told Unknown or Refused and nothing else, and costs a bounded question.
 - A runtime is heard of every `runtime_silence_ms_max`, or its connection ends and its leases run out. One that says
-  Bye, or whose token is not good any more, has them released at once (security 2.10).
+  Bye, or whose token is not good any more, has them released at once (security 2.10). No release overtakes a finish:
+  a delivery of which one is under way is given back once that was answered and has not ended it.
 - One that does not take what it is sent is given up; it keeps nobody else waiting.
 - One runtime id of one agent has one session: who says Hello under it again takes the former's place. Of two that are
   judged at once the later Hello stays: the earlier is most likely of a connection that the runtime has given up.
@@ -44,6 +45,7 @@ from bus.runtime_frames import (
     encode_runtime_frame,
 )
 from bus.runtime_limits import (
+    runtime_farewell_ms_max,
     runtime_hello_ms_max,
     runtime_hellos_open_max,
     runtime_sessions_max,
@@ -51,10 +53,11 @@ from bus.runtime_limits import (
 )
 from bus.wire import Wire
 from nexus.gateway.identity import parse_token
+from nexus.gateway.incident import incident
 from nexus.gateway.runtime_authority import BAD_TOKEN, RuntimeAuthority, RuntimeRefused
-from nexus.gateway.runtime_leasing import AgentRuntimes
+from nexus.gateway.runtime_leasing import NOT_SERVED, AgentRuntimes
 from nexus.gateway.runtime_requests import RuntimeRequests
-from nexus.gateway.runtime_session import RuntimeSession
+from nexus.gateway.runtime_session import LeaseFailed, RuntimeSession
 from nexus.gateway.shares import AgentShares
 from tools.errors import Code, Refusal, unavailable
 
@@ -123,14 +126,16 @@ class RuntimePort:
                     self._send(route, Unknown())
             case Ping():
                 session.send(Pong())
+            case _ if session.is_leaving:
+                pass  # only what it had asked before is still answered
             case Credit():
                 session.set_credit(frame)
                 self._agents[session.agent_id].has_room()
             case Request():
                 self._requests.take(session, frame)
             case Bye():
-                self._release(session)
-                self._send(route, Bye())
+                session.is_leaving = True
+                self._start(self._farewell(session))
             case _:
                 self._refused(session, _MALFORMED)
 
@@ -158,6 +163,9 @@ class RuntimePort:
             refusal = refused.refusal
         except DeadlinePassed:
             refusal = unavailable()
+        except Exception:  # noqa: BLE001 - it is logged whole, and the runtime is better told to come again
+            incident(self._clock, "runtime_greeting_failed")
+            refusal = NOT_SERVED
         finally:
             self._greeting.discard(route)
         if refusal is not None:
@@ -176,28 +184,28 @@ class RuntimePort:
         if newer is not None and newer.number > number:
             return _REPLACED
         self._take_place_of(credential.agent_id, hello, route)
-        share = ExitStack()
-        used = self._uses.request(identity.agent_id, identity.limits, self._clock.now_ms())
-        too_much = share.enter_context(used)
-        if too_much is not None:
-            share.close()
-            return too_much
-        session = RuntimeSession(
-            route,
-            hello.runtime_id,
-            authority,
-            identity,
-            hello.holding,
-            number=number,
-            clock=self._clock,
-            share=share,
-            send=lambda data: self._listener.send(route, data),
-            gone=self._drop,
-        )
+        with ExitStack() as share:
+            used = self._uses.request(identity.agent_id, identity.limits, self._clock.now_ms())
+            too_much = share.enter_context(used)
+            if too_much is not None:
+                return too_much
+            group = self._group(credential.agent_id)
+            session = RuntimeSession(
+                route,
+                hello.runtime_id,
+                authority,
+                identity,
+                hello.holding,
+                number=number,
+                clock=self._clock,
+                share=share.pop_all(),
+                send=lambda data: self._listener.send(route, data),
+                gone=self._drop,
+            )
         self._sessions[route] = session
         self._by_runtime[session.agent_id, session.runtime_id] = session
         # Before it is welcomed: a session that cannot be told so is dropped, and with it leaves its group.
-        self._group(session.agent_id).join(session)
+        group.join(session)
         session.send(Welcome(PROTOCOL, session.agent_id))
         return None
 
@@ -233,6 +241,17 @@ class RuntimePort:
                 del self._agents[session.agent_id]
                 group.close()
 
+    async def _farewell(self, session: RuntimeSession) -> None:
+        """Bye, once what it finished before is answered; the rest is given back at once."""
+        unfinished = [one for one in session.outstanding if not session.is_finishing(one)]
+        for delivery_id in unfinished:
+            session.ended(delivery_id)
+        self._give_back(session, unfinished)
+        await session.finishes_answered(runtime_farewell_ms_max)
+        if session.is_open:  # nobody has taken its place
+            self._release(session)
+            self._send(session.route, Bye())
+
     def _release(self, session: RuntimeSession) -> None:
         """The session is over, and with it its leases."""
         self._drop(session)
@@ -250,15 +269,26 @@ class RuntimePort:
 
     async def _given_back(self, session: RuntimeSession, delivery_ids: list[str]) -> None:
         """What cannot be given back runs out."""
+        finishing = [one for one in delivery_ids if session.is_finishing(one)]
         try:
-            await session.give_back(delivery_ids)
-        except DeadlinePassed:
-            _log.info("leases_run_out", agent=session.agent_id, leases=len(delivery_ids))
+            await session.give_back([one for one in delivery_ids if one not in finishing])
+            if finishing:
+                await session.finishes_answered(runtime_farewell_ms_max)
+                await session.give_back([one for one in finishing if one in session.outstanding])
+        except (DeadlinePassed, LeaseFailed) as problem:
+            _log.info("leases_run_out", agent=session.agent_id, leases=len(delivery_ids), why=repr(problem))
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = self._loop.create_task(work)
+        task = self._loop.create_task(self._logged(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _logged(self, work: Coroutine[None, None, None]) -> None:
+        """Nobody awaits it, so nobody else would hear of a defect."""
+        try:
+            await work
+        except Exception:  # noqa: BLE001 - it is logged whole; what it was to do comes by time, as leases run out
+            incident(self._clock, "runtime_port_failed")
 
     def _forget_silent(self) -> None:
         oldest = self._clock.now_ms() - runtime_silence_ms_max

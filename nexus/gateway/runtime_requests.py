@@ -54,13 +54,14 @@ class RuntimeRequests:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def take(self, session: RuntimeSession, request: Request) -> None:
-        if session.requests_open >= runtime_requests_open_max:
+        if len(session.requests) >= runtime_requests_open_max:
             session.send(Answered(request.number, None, _TOO_MANY.to_record()))
             return
-        session.requests_open += 1
         task = asyncio.get_running_loop().create_task(self._answer(session, request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        session.requests[task] = request
+        task.add_done_callback(session.requests.pop)
 
     def close(self) -> None:
         for task in [*self._tasks]:
@@ -69,14 +70,13 @@ class RuntimeRequests:
     async def _answer(self, session: RuntimeSession, request: Request) -> None:
         try:
             ok, error = await self._asked(session, request)
+            session.send(Answered(request.number, ok, error))
         except RuntimeRefused as refused:
             self._refused(session, refused.refusal)
             return
         except Exception:  # noqa: BLE001 - it is logged whole, and answered by its incident id
-            ok, error = None, incident(self._clock, "runtime_request_failed", verb=request.verb).to_record()
-        finally:
-            session.requests_open -= 1
-        session.send(Answered(request.number, ok, error))
+            error = incident(self._clock, "runtime_request_failed", verb=request.verb).to_record()
+            session.send(Answered(request.number, None, error))
         self._follow(session, request, error)
 
     async def _asked(self, session: RuntimeSession, request: Request) -> tuple[Record | None, Record | None]:
@@ -107,12 +107,15 @@ class RuntimeRequests:
         return {"renewed": renewed}
 
     def _follow(self, session: RuntimeSession, request: Request, error: Record | None) -> None:
-        """What the answer says of the delivery: that it is over, or, refused, that it may be."""
+        """What the answer says of the delivery: that it is over, or, refused, that it may be. Also for a session that
+        is over itself: what has ended is not to be given back."""
+        is_end = error is None and request.verb in _ENDS
+        if is_end:
+            session.ended(str(request.body.get("deliveryId")))
         group = self._group(session.agent_id)
         if group is None:
             return
-        if error is None and request.verb in _ENDS:
-            session.ended(str(request.body.get("deliveryId")))
+        if is_end:
             group.has_room()
         elif error is not None:
             group.is_in_doubt()

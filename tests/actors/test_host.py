@@ -14,12 +14,13 @@ from actors.decision import Context, Decision, Message, PrincipalKind, Put, Send
 from actors.pool import ThreadPool
 from bus import address
 from bus.address import Address
+from bus.admitted import marks_of_chain
 from bus.clock import ManualClock, SystemClock
 from bus.journal_thread import ThreadJournal
 from bus.limits import value_depth_max
 from bus.store import StoreFull, Write, answer_key, state_prefix
 from bus.store_memory import MemoryStore
-from bus.value import Record
+from bus.value import Record, records
 from tests.support.counter import CounterRules
 from tests.support.hosts import Hosts
 from tests.support.loop import until
@@ -278,6 +279,25 @@ def test_only_the_persons_link_may_inspect_a_host() -> None:
         assert [(e["type"], e["by"], e["owner"]) for e in happened if isinstance(e, dict)] == [
             ("test.added", "person", str(ONE))
         ]
+
+    run(body)
+
+
+def test_the_log_says_for_whom_a_call_was_made_and_how_many_it_does_not_name() -> None:
+    """security 2.24"""
+
+    async def body() -> None:
+        hosts = Hosts()
+        stamp: Record = {"agentId": "a", "workspaceId": "w", "credential": "d", "version": 1}
+        for marks in ({}, marks_of_chain(("b", "c"), 2)):
+            whole: Record = {**stamp, "issuedMs": hosts.clock.now_ms(), **marks}
+            call_id = hosts.clock.new_id()
+            assert (
+                await hosts.agents.call(ONE, "add", {}, call_id=call_id, within_ms=5_000, stamp=whole)
+            ).error is None
+        events = records(await hosts.ok(address.host(0), "events", {"limit": 5}), "events")
+        told = [{name: event[name] for name in ("chain", "chainMore") if name in event} for event in events]
+        assert told == [{}, {"chain": ["b", "c"], "chainMore": 2}]
 
     run(body)
 

@@ -157,8 +157,8 @@ async def test_the_end_that_a_runtime_has_said_itself_does_not_cancel_what_said_
         async with bench.client() as mailbox:
             delivery = await anext(mailbox)
             answering = asyncio.create_task(delivery.complete("mine"))
-            await until(lambda: bool(bench.mailbox.caller.sent_of("mail_renew")))
-            await until(lambda: bench.mailbox.caller.bodies("mail_renew")[0]["deliveryIds"] == ["t0.1"])
+            await until(lambda: bool(bench.mailbox.caller.sent_of("mail_held")))
+            await until(lambda: bench.mailbox.caller.bodies("mail_held")[0]["deliveryIds"] == ["t0.1"])
             for _ in range(20):
                 await asyncio.sleep(0)
             finish.set_result(None)

@@ -22,6 +22,7 @@ from bus.runtime_frames import (
 )
 from bus.runtime_limits import (
     runtime_credit_bytes_min,
+    runtime_hello_ms_max,
     runtime_hellos_open_max,
 )
 from bus.value import Record
@@ -77,6 +78,30 @@ async def test_while_the_agents_owner_is_restarting_a_runtime_is_told_to_come_ag
         bench.mailbox.caller.on("authenticate", DeadlinePassed(was_sent=True))
         runtime = Raw(bench.wire)
         runtime.hello()
+        refused = await runtime.next(Refused)
+        assert (refused.code, refused.retryable) == ("unavailable", True)
+
+
+@in_loop
+async def test_a_hello_has_one_deadline_for_all_that_is_asked_of_it() -> None:
+    """mesh 5.1: before the runtime gives its connection up, also when the owner is slow to answer each question."""
+    async with RuntimeBench() as bench:
+        authenticate = bench.mailbox._authenticate
+
+        took_ms = 3_000
+
+        def slowly(sent: Sent) -> Record:
+            bench.clock.advance(took_ms)
+            return authenticate(sent)
+
+        bench.mailbox.caller.on("authenticate", slowly)
+        runtime = Raw(bench.wire)
+        runtime.hello()
+        await runtime.next(Welcome)
+        given = [sent.within_ms for sent in bench.mailbox.caller.sent if sent.verb in ("authenticate", "admit")][:2]
+        assert given == [runtime_hello_ms_max, runtime_hello_ms_max - took_ms]
+        took_ms = runtime_hello_ms_max
+        runtime.hello("late")
         refused = await runtime.next(Refused)
         assert (refused.code, refused.retryable) == ("unavailable", True)
 

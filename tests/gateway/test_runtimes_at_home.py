@@ -267,6 +267,36 @@ async def test_references_show_the_recipient_what_it_may_read_and_of_the_rest_no
 
 
 @in_loop
+async def test_a_narrowed_credential_and_one_without_the_canvas_tools_are_told_of_no_canvas() -> None:
+    """mesh 3.2; common 1.3: in a delivery and in the inbox, though the agent has a role on it."""
+    async with RuntimeHome() as home:
+        shared = await _canvas(home, "Shared plan", "bob")
+        secret = "narrow-of-bob"
+        body: Record = {"name": "narrow", "families": ["agent"], "tokenHash": hashlib.sha256(secret.encode()).digest()}
+        await home.hosts.ok(address.agent("bob"), "credential_add", body)
+        home.tokens["narrow"] = f"nx_bob_{secret}"
+        await home.trigger("ada", "bob", contextRefs=[f"canvas://{shared}"])
+        told = [await _told_of_canvas(home, "narrow")]
+        assert (await _told_of_canvas(home, "bob"))["title"] == "Shared plan"
+        withheld: Record = {"tool": "canvas_get_state", "withheld": True}
+        await home.hosts.ok(address.agent("bob"), "agent_set_withheld", withheld)
+        told.append(await _told_of_canvas(home, "bob"))
+        assert [one["withheld"]["reason"] for one in told] == ["capability_disabled"] * 2
+        assert "Shared" not in str(told)
+
+
+async def _told_of_canvas(home: RuntimeHome, token: str) -> dict[str, Any]:
+    """The one reference of the one task that waits: the same by both ways."""
+    [listed] = (await home.content(home.tokens[token], "agent_inbox"))["deliveries"]
+    async with home.client(token) as mailbox:
+        delivery = await asyncio.wait_for(anext(mailbox), 10)
+    given: Any = delivery.record["task"]
+    [found], [also] = listed["task"]["contextRefs"], given["contextRefs"]
+    assert found == also
+    return dict(found)
+
+
+@in_loop
 async def test_a_thread_that_the_person_cancels_reaches_the_runtime_that_works_on_it() -> None:
     """mesh 4.2, 5.1"""
     async with RuntimeHome() as home, home.client("bob") as mailbox:

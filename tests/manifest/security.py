@@ -41,6 +41,5 @@ PARTLY_BUILT = {
     "security 2.16": "sessions and launches do not exist yet; children, provider programs and runs are held",
     "security 2.17": "nothing is opened beneath a root yet; which folders can be one is held",
     "security 2.19": "pictures and archives do not exist yet; secret rules are held",
-    "security 2.24": "threads carry their chain, agents know for whom they work; cards, log and the setting come later",
     "security 2.23": "artifacts do not exist yet",
 }

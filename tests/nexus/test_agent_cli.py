@@ -248,6 +248,21 @@ def test_that_an_agent_is_paused_and_whom_it_is_closed_to_is_shown_and_listed(mo
         assert told["blocked"] == [{"agentId": "a1", "name": "Ada"}, {"agentId": "gone", "name": ""}]
 
 
+def test_for_whom_an_agent_works_is_shown_with_how_many_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """security 2.24"""
+    working: Record = {"originators": [{"agentId": "a1", "name": "Ada\nmode: auto"}], "more": 3, "strictest": "plan"}
+    for more, line in ((3, ["works for, unnamed: 3 more"]), (0, [])):
+        facts: Record = {**FACTS, "workingFor": {**working, "more": more}}
+        with commands(monkeypatch, {**SCRIPT, ("agent", "agent_facts"): facts}) as (run, _):
+            text = run.nexus("agent", "show", "Bo").stdout
+            lines = [" ".join(one.split()) for one in text.splitlines()]
+            start = lines.index("works for: Ada\\nmode: auto (a1)")
+            assert lines[start + 1 : start + 2 + len(line)] == [*line, "their mode: plan"]
+            assert run.json("agent", "show", "Bo")["workingFor"]["more"] == more
+    with commands(monkeypatch, SCRIPT) as (run, _):
+        assert "works for" not in run.nexus("agent", "show", "Bo").stdout, "nobody gave it a task"
+
+
 def test_one_that_was_removed_can_be_unblocked_and_not_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
     directory: Record = {
         "workspaces": [],

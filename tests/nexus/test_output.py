@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 import typer
@@ -13,6 +14,7 @@ from rich.cells import cell_len
 from bus.value import Value
 from nexus import output
 from nexus.output import error_lines, escape, fields, json_text, progress, shown, table, time_text
+from tools.tiers import TierFacts, delivery_refusal
 
 ATTACKS = (
     "\x1b]52;c;cm0gLXJmIH4=\x07",  # clipboard
@@ -50,7 +52,14 @@ def test_no_sequence_survives_in_text_cells_fields_or_json(attack: str) -> None:
         json_text(record),
         *table(("name",), [[attack], [record]]),
         *fields(record),
-        *error_lines({**record, "fields": [record], "candidates": [{"id": attack, "name": attack}]}),
+        *error_lines(
+            {
+                **record,
+                "fields": [record],
+                "candidates": [{"id": attack, "name": attack}],
+                "withheld": [{"detail": attack}],
+            }
+        ),
     ]
     assert not any(_acts_on_a_terminal(line) for line in printed)
 
@@ -113,6 +122,16 @@ def test_a_refusal_names_candidates_and_that_a_retry_may_help() -> None:
         "Refused: More than one.",
         "  01a  Ada  (workspace w1)",
         "It may work when tried again in a moment.",
+    ]
+
+
+def test_a_refused_delivery_names_each_reason_once() -> None:
+    """mesh 2.2"""
+    caller = TierFacts("a1", "w1", mesh=True, ran=True, revoked=False)
+    refusal = delivery_refusal(caller, replace(caller, agent_id="a2", mesh=False))
+    assert refusal is not None
+    assert error_lines(refusal.to_record())[1:] == [
+        "  That agent does not have the mesh capability; only the person can give it."
     ]
 
 

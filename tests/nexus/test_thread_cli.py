@@ -153,6 +153,12 @@ def test_a_thread_is_shown_whole_with_what_agents_wrote_behind_a_bar(monkeypatch
         assert run.json("thread", "show", "t1", "--history")["history"][0]["type"] == "thread.queued"
 
 
+def test_a_thread_says_how_many_led_to_it_that_its_chain_does_not_name() -> None:
+    """security 2.24"""
+    told = [" ".join(line.split()) for line in thread_lines({**THREAD, "chainMore": 4})]
+    assert told[told.index("chain: Cy (c1) > Ada (a1)") + 1] == "not in chain: 4 more agents that led to it"
+
+
 def test_an_ended_thread_shows_why_and_its_result() -> None:
     ended = {
         **THREAD,
@@ -164,6 +170,7 @@ def test_an_ended_thread_shows_why_and_its_result() -> None:
     lines = thread_lines({**ended, "task": None, "lease": None, "result": {"body": "half", "artifacts": []}})
     told = [" ".join(line.split()) for line in lines]
     assert "state: failed (delivery_exhausted)" in told
+    assert not [line for line in told if line.startswith("not in chain")]
     assert "reason: gave up\\nstate: open" in told
     assert "lease: none" in told
     assert "to send again: nexus thread requeue t1" in told

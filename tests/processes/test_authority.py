@@ -66,6 +66,12 @@ def arguments_for(running: Running, agent_id: str, canvas: str, workspace: str) 
         "agent_reply": {"threadId": "t", "outcome": "completed", "body": "b"},
         "agent_reject": {"threadId": "t", "reason": "r"},
         "agent_update_self": {"persona": "p"},
+        "agent_create": {"name": "Newcomer"},
+        "agent_invite_to_channel": {"agentId": agent_id, "channelId": "c"},
+        "agent_set_provider": {"agentId": agent_id, "providerId": "claude"},
+        "team_create": {"name": "Team"},
+        "team_add_member": {"teamId": "t", "agentId": agent_id},
+        "team_remove_member": {"teamId": "t", "agentId": agent_id},
         "workspace_create": {"name": "Another"},
         "workspace_update": {"workspaceId": workspace, "name": "Changed"},
         "workspace_delete": {"workspaceId": workspace},
@@ -98,7 +104,7 @@ def test_what_tool_list_says_is_word_for_word_what_a_call_is_told(running: Runni
             if listed[name]["enabled"]:
                 continue
             told = agent.call(name, given)
-            certain = ("not_found", "invalid_arguments", "last_workspace", "rejected", "conflict")
+            certain = ("not_found", "invalid_arguments", "wrong_state", "last_workspace", "rejected", "conflict")
             if listed[name]["status"] == "requires_approval" and (not told.is_error or told.code in certain):
                 continue  # a call that is certain to fail is told so, without a card
             assert error_of(told)["message"] == listed[name]["disabledReason"], (command, name)

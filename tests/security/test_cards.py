@@ -315,6 +315,13 @@ def test_a_call_of_the_agent_alone_says_that_nobody_led_to_it() -> None:
     assert "  led to by:    the agent alone" in known
 
 
+def test_a_card_says_how_many_led_to_the_call_that_it_does_not_name() -> None:
+    """security 2.24"""
+    known, _ = parts(lines_of({"chain": [{"id": "01b", "name": "Bo"}, {"id": "01a", "name": "Ada"}], "chainMore": 3}))
+    place = known.index("  led to by:    these, and 3 more that are not named")
+    assert known[place + 1].endswith('"Bo"')
+
+
 def test_missing_parts_of_a_card_leave_its_lines_in_place() -> None:
     known, words = parts(card_lines({"state": "pending"}))
     assert [match[1] for line in known if (match := LABELS.match(line))] == [

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from actors.decision import Dispatch
 from bus import address
-from bus.admitted import STAMP_CHAIN
+from bus.admitted import STAMP_CHAIN, STAMP_CHAIN_MORE
+from bus.limits import chain_agents_max
 from bus.value import Record, Value
 from nexus.gateway.admitting import call_facts
 from tests.support.admitting import Caller
@@ -74,6 +76,36 @@ def test_a_card_shows_the_agents_that_led_to_the_call(home: Home) -> None:
     home.inbox("a2")
     set_mode(home, "a2", "approval")
     assert chain_on_card(home, "a2") == ["a1", "a2"]
+
+
+def test_who_works_for_too_many_to_name_says_how_many_more_on_stamp_and_card(home: Home) -> None:
+    """security 2.24: nobody hides behind the many that came before."""
+    senders = [f"s{number:03}" for number in range(chain_agents_max + 3)]
+    for sender in senders:
+        home.add_agent(sender)
+        home.triggered(sender, "a2")
+    home.mailbox_call("a2", "mail_lease", runtimeId="r1", count=100)
+    stamp = stamp_of(home, "a2")
+    assert (stamp[STAMP_CHAIN], stamp[STAMP_CHAIN_MORE]) == (senders[3:], 3)
+    set_mode(home, "a2", "approval")
+    assert chain_on_card(home, "a2") == [*senders[3:], "a2"]
+    (approval,) = home.bench(address.agent("a2")).state.approvals.values()
+    assert approval.chainMore == 3
+
+
+def test_a_collected_call_keeps_for_whom_it_was_made_when_it_runs_later(home: Home) -> None:
+    """security 2.24: the task may have ended when the person runs the plan."""
+    set_mode(home, "a2", "plan_collect")
+    first = home.triggered("a1", "a2")
+    home.inbox("a2")
+    form = Caller(home, "a2").call(AGENT_UPDATE_SELF, PERSONA).ok
+    assert form is not None and form["status"] == "collected"
+    home.mailbox_call("a2", "agent_reply", threadId=first, outcome="completed", body="Seven.")
+    assert STAMP_CHAIN not in stamp_of(home, "a2")
+    owner = home.bench(address.agent("a2"))
+    decision = owner.decide("plan_run", {"planId": form["planId"]}, PERSON)
+    (sent,) = [effect for effect in decision.effects if isinstance(effect, Dispatch)]
+    assert sent.stamp[STAMP_CHAIN] == ["a1"]
 
 
 def test_the_reading_is_answered_only_when_the_callers_admission_knows_of_it(home: Home) -> None:

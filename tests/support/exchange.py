@@ -151,6 +151,11 @@ class Exchange:
             self.step(waiting[0])
         raise AssertionError("the exchange does not become quiet")
 
+    def settle_now(self, source: Address) -> None:
+        """Deliver what a test made that owner decide by its bench."""
+        self._collect(self.bench(source))
+        self.settle()
+
     def _collect(self, source: OwnerBench[Any]) -> None:
         for answer in source.answers:
             self._answer(answer)

@@ -10,6 +10,7 @@ from bus.topics import authority_topic, deliveries_topic
 from bus.value import Record, Value
 from tests.support.scripted_caller import ScriptedCaller, Sent
 from tools.errors import Code, Refusal
+from tools.plain_json import encoded_bytes
 from tools.times import rfc3339
 
 AGENT: Final = "ada"
@@ -39,7 +40,7 @@ class ScriptedMailbox:
         self.families: list[str] | None = None
         self.canvases: dict[str, Record | Refusal] = {}
         self._tasks: dict[str, Record] = {}
-        for verb in ("authenticate", "admit", "mail_lease", "mail_renew", "mail_release", "mail_finish"):
+        for verb in ("authenticate", "admit", "mail_lease", "mail_renew", "mail_held", "mail_release", "mail_finish"):
             self.caller.on(verb, getattr(self, f"_{verb}"))
         self.caller.on("mail_start", self._said)
         self.caller.on("mail_progress", self._said)
@@ -89,10 +90,13 @@ class ScriptedMailbox:
         return {"authenticated": True, "stamp": stamp, "waiting": 0}
 
     def _mail_lease(self, sent: Sent) -> Record:
-        count, given = sent.body["count"], list[Value]()
-        assert isinstance(count, int)
+        count, size, given, used = sent.body["count"], sent.body["bytes"], list[Value](), 0
+        assert isinstance(count, int) and isinstance(size, int)
         for waiting in self.waiting[:count]:
             thread_id = str(waiting["threadId"])
+            used += encoded_bytes(self._tasks[thread_id])
+            if given and used > size:
+                break
             attempt = self.attempts[thread_id] = self.attempts.get(thread_id, 0) + 1
             delivery_id = f"{thread_id}.{attempt}"
             self.leases[delivery_id] = str(sent.body["runtimeId"])
@@ -109,7 +113,7 @@ class ScriptedMailbox:
                     "task": self._tasks[thread_id],
                 }
             )
-        del self.waiting[:count]
+        del self.waiting[: len(given)]
         return {"deliveries": given, "waiting": len(self.waiting)}
 
     def _mail_renew(self, sent: Sent) -> Record:
@@ -126,6 +130,9 @@ class ScriptedMailbox:
                 thread_id = delivery_id.partition(".")[0]
                 lost.append({"deliveryId": delivery_id, "threadId": thread_id, "reason": reason, "state": state})
         return {"renewed": renewed, "lost": lost}
+
+    def _mail_held(self, sent: Sent) -> Record:
+        return {"lost": self._mail_renew(sent)["lost"]}
 
     def _mail_release(self, sent: Sent) -> Record | Refusal:
         delivery_id = str(sent.body["deliveryId"])

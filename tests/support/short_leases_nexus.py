@@ -12,6 +12,7 @@ LEASE_MS: Final = 2_000
 
 def shorten_leases() -> None:
     """Before anything that reads their length is imported, but for the relations of limits: those are the product's."""
+    import bus.limit_relations
     import bus.limits
     import bus.runtime_limits
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
+from actors.decision import Send
 from bus import address
 from bus.address import DIRECTORY
 from bus.value import Record, Value
@@ -118,6 +119,21 @@ def test_of_two_agents_that_claim_one_name_one_gets_it(home: Home) -> None:
     refused = [isinstance(home.answers[call_id], Refusal) for call_id in calls]
     assert sorted(refused) == [False, True]
     home.assert_reloads()
+
+
+def test_when_the_directory_cannot_decide_a_claim_the_call_is_answered_and_nothing_waits(home: Home) -> None:
+    """common 8.1"""
+    owner_of = address.agent("a1")
+    call = home.begin(owner_of, "agent_update_self", {"name": "Zoe"}, agent("a1", "w1"))
+    [parcel] = home.streams.pop((owner_of, DIRECTORY))
+    claimed = parcel.send
+    assert isinstance(claimed, Send)
+    home.bench(owner_of).send("message_died", {"verb": claimed.verb, "body": claimed.body}, owner(owner_of))
+    home.settle_now(owner_of)
+    answer = home.answers[call]
+    assert isinstance(answer, Refusal) and answer.code is Code.UNAVAILABLE
+    assert home.bench(owner_of).state.claims == {}
+    assert at(_update(home, "a1", name="Zoe"), "changed") == ["name"], "nothing holds the name"
 
 
 @pytest.mark.parametrize("verb", ["name_claimed", "name_refused"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bus import address
+from bus.address import DIRECTORY
 from bus.limits import dead_letter_tasks_kept_max, lease_attempts_max, lease_ms
 from bus.value import Record, Value
 from tests.support.bench import PERSON, agent
@@ -170,6 +171,34 @@ def test_a_requeued_task_loses_a_deadline_that_has_passed(home: Home) -> None:
     assert at(_lease(home), "deliveries", 0, "task", "deadline") is None
 
 
+@pytest.mark.parametrize(
+    ("to", "verb", "body", "reason"),
+    [
+        (address.agent("a2"), "agent_pause", {"paused": True}, "callee_paused"),
+        (address.agent("a2"), "agent_block", {"agentId": "a1", "blocked": True}, "blocked_by_person"),
+        (
+            address.agent("a2"),
+            "agent_set_capability",
+            {"capability": "mesh", "held": False},
+            "callee_lacks_mesh",
+        ),
+        (DIRECTORY, "agent_remove", {"agentId": "a2"}, "identity_revoked"),
+    ],
+)
+def test_nothing_is_requeued_that_could_not_be_delivered(
+    home: Home, to: address.Address, verb: str, body: Record, reason: str
+) -> None:
+    """mesh 2.2: nothing is queued in hope, and the reason is the one that the sender would hear."""
+    thread_id = home.triggered("a1", "a2")
+    _exhaust(home)
+    home.ok(to, verb, body, PERSON)
+    refusal = home.refused(BOX, "thread_requeue", {"threadId": thread_id}, PERSON)
+    assert refusal.code is Code.DELIVERY_WITHHELD
+    assert at(refusal.details, "withheld", -1, "reason") == reason
+    assert thread_id in home.bench(BOX).state.tasks, "it can be requeued when the reason is gone"
+    assert len(home.bench(BOX).state.arrivals) == 0
+
+
 def test_only_the_last_tasks_of_exhausted_threads_are_kept() -> None:
     """mesh 4.4"""
     bench = full_mailbox(dead_letter_tasks_kept_max + 30)
@@ -208,6 +237,55 @@ def test_purging_cancels_what_waits_and_leaves_what_somebody_has(home: Home) -> 
     assert _ask(home, "mail_purge", note="Old.") == {"cancelled": 3, "remaining": 0, "leased": 1}
     assert [*home.bench(BOX).state.leases] == [kept]
     assert len([event for event in home.events if event.type == "thread.cancelled"]) == 3
+
+
+def _overdue(home: Home) -> tuple[str, Value]:
+    """A leased thread whose deadline has come, though the timer has not."""
+    thread_id = home.triggered("a1", "a2", deadline="2027-01-15T08:00:30Z")
+    delivery_id = at(_lease(home), "deliveries", 0, "deliveryId")
+    home.clock.advance(30_000)
+    return thread_id, delivery_id
+
+
+def _end_of(home: Home, thread_id: str) -> tuple[Value, Value, list[Value]]:
+    row = home.bench(BOX).state.received[thread_id]
+    mirror = home.bench(address.mailbox("a1")).state.sent[thread_id]
+    ends = [event.type for event in home.events if event.data.get("threadId") == thread_id and "cause" in event.data]
+    assert row.state == mirror.state
+    return row.state, row.cause, [*ends]
+
+
+@pytest.mark.parametrize("verb", ["thread_cancel", "mail_redeliver"])
+def test_a_thread_that_runtimes_hear_to_be_expired_is_expired_to_the_person_too(home: Home, verb: str) -> None:
+    """mesh 4.2: one end, whoever asks first."""
+    thread_id, delivery_id = _overdue(home)
+    heard = home.mailbox_call("a2", "mail_start", deliveryId=delivery_id)
+    assert isinstance(heard, Refusal) and heard.details == {"state": "expired"}
+    refusal = home.refused(BOX, verb, {"threadId": thread_id}, PERSON)
+    assert (refusal.code, refusal.details) == (Code.THREAD_CLOSED, {"state": "expired"})
+    assert _end_of(home, thread_id) == ("expired", "deadline", ["thread.expired"])
+
+
+def test_purging_cancels_nothing_that_has_passed_its_deadline(home: Home) -> None:
+    """mesh 4.2"""
+    overdue = home.triggered("a1", "a2", deadline="2027-01-15T08:00:30Z")
+    waits = home.triggered("a1", "a2")
+    home.clock.advance(30_000)
+    assert _ask(home, "mail_purge") == {"cancelled": 1, "remaining": 0, "leased": 0}
+    assert _end_of(home, overdue)[0] == "expired"
+    assert _end_of(home, waits)[0] == "cancelled"
+
+
+def test_taking_a_lease_away_or_removing_the_agent_leaves_a_passed_deadline_the_cause(home: Home) -> None:
+    """mesh 4.2, security 2.10"""
+    overdue, _ = _overdue(home)
+    home.ok(address.agent("a2"), "agent_set_capability", {"capability": "mesh", "held": False}, PERSON)
+    assert _end_of(home, overdue) == ("expired", "deadline", ["thread.expired"])
+    home.ok(address.agent("a2"), "agent_set_capability", {"capability": "mesh", "held": True}, PERSON)
+    waits = home.triggered("a1", "a2", deadline="2027-01-15T08:00:40Z")
+    home.clock.advance(10_000)
+    home.ok(DIRECTORY, "agent_remove", {"agentId": "a2"}, PERSON)
+    assert _end_of(home, waits) == ("expired", "deadline", ["thread.expired"])
 
 
 def test_pending_lists_leased_deliveries_the_longest_silent_first(home: Home) -> None:

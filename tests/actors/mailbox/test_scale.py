@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import fields
 from types import FrameType
 
 import pytest
 
 from actors import mailbox
 from actors.decision import Context, Delete, Message, Principal, Put
+from actors.mailbox import state as state_module
+from actors.mailbox.originators import Originators
+from actors.mailbox.rows import Facts, RequestNotice, request_row
 from actors.mailbox.state import MailboxState
 from bus.limits import lease_ms, leases_a_call_max, leases_per_mailbox_max, mailbox_shed_at_once
 from bus.value import Record
@@ -102,3 +106,45 @@ def test_a_large_state_is_let_go_of_in_steps() -> None:
         steps += 1
     assert steps == 2
     assert thread_id_of(0) not in bench.state.received
+
+
+def test_all_that_grows_with_the_threads_is_let_go_of_before_a_state_counts_as_shed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """ARCHITECTURE, owners: what is left is dropped in one step, so it must be little."""
+    monkeypatch.setattr(state_module, "mailbox_shed_at_once", 7)
+    bench = full_mailbox(100)
+    me = agent("a2", "w1")
+    _step(bench, "agent_inbox", {"limit": 50}, me)
+    _step(bench, "mail_lease", {"runtimeId": "r", "count": 40}, me)
+    for number in range(20):
+        notice = RequestNotice(
+            requestId=f"r{number}", kind="agent_create", outcome="refused", endedAt=number, unseen=True
+        )
+        mailbox.RULES.apply(bench.state, Put(request_row(notice.requestId), notice.model_dump()))
+    sizes = [_most_at_once(bench.state)]
+    while not mailbox.RULES.shed(bench.state):
+        sizes.append(_most_at_once(bench.state))
+    assert len(sizes) >= 100 // 7
+    assert sizes == sorted(sizes, reverse=True)
+    assert _most_at_once(bench.state) == 0
+
+
+def _most_at_once(state: MailboxState) -> int:
+    """The size of the largest collection, whatever fields there are; one of another kind fails the test."""
+    sizes = []
+    for each in fields(state):
+        value = getattr(state, each.name)
+        match value:
+            case None | int() | Facts():
+                continue
+            case Originators():
+                parts: list[Sized] = [value.links, value.lasts, value.left_out, *value.links.values()]
+                sizes += [len(part) for part in parts]
+            case Mapping() if each.name == "by_state":
+                sizes += [len(order) for order in value.values()]
+            case Sized():
+                sizes.append(len(value))
+            case _:
+                raise AssertionError(f"{each.name} is of a kind that this test does not know")
+    return max(sizes)

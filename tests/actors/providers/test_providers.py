@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from actors.decision import Send
 from bus import address
 from bus.address import PROVIDERS
 from bus.limits import providers_enabled_max
 from bus.value import Record
 from tests.support.admitting import Caller, Came
-from tests.support.bench import GATEWAY, PERSON
+from tests.support.bench import GATEWAY, PERSON, owner
 from tests.support.exchange import Home
 from tools.catalogue import BY_NAME
 from tools.errors import Code
@@ -91,6 +92,32 @@ def test_the_person_is_always_asked_and_the_card_names_program_and_path(home: Ho
     seen = home.ok(A2, "agent_get", {"agentId": "a2"}, home.as_agent("a1"))
     assert seen["defaultProvider"] == "codex"
     assert home.bench(A2).reloaded() == home.bench(A2).state
+
+
+def test_when_the_agents_owner_cannot_decide_the_call_is_answered_and_the_approval_is_free_again(home: Home) -> None:
+    """common 5.2, 8.1"""
+    enable(home)
+    approve(home, choose(home))
+    sent = Caller(home, "a1").call(SET, {"agentId": "a2", "providerId": "codex"}, settles=False)
+    assert sent.was_dispatched
+    home.step((A1, PROVIDERS))
+    [parcel] = home.streams.pop((PROVIDERS, A2))
+    chosen = parcel.send
+    assert isinstance(chosen, Send)
+    (approval,) = home.bench(A1).state.approvals
+    assert home.bench(A1).state.approvals[approval].state == "in_use"
+    home.bench(PROVIDERS).send("message_died", {"verb": chosen.verb, "body": chosen.body}, owner(PROVIDERS))
+    home.settle_now(PROVIDERS)
+    assert home.bench(A1).state.approvals[approval].state == "approved", "nothing happened, so it may be used"
+    assert home.bench(A1).state.dispatched == {}
+    assert choose(home).ok == {"agentId": "a2", "providerId": "codex", "changed": True}
+
+
+def test_what_else_dies_answers_nothing(home: Home) -> None:
+    decision = home.bench(PROVIDERS).decide(
+        "message_died", {"verb": "settled", "body": {"callId": "c"}}, owner(PROVIDERS)
+    )
+    assert decision.effects == ()
 
 
 def test_another_program_than_was_approved_lapses_and_asks_anew(home: Home) -> None:

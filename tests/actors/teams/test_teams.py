@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from actors.decision import Send
 from bus.address import DIRECTORY, TEAMS
 from bus.limits import page_items_default, team_members_max, teams_max, teams_per_agent_max
 from bus.value import Record
 from tests.support.admitting import Caller
-from tests.support.bench import PERSON
+from tests.support.bench import PERSON, owner
 from tests.support.exchange import Home
 from tools.catalogue import BY_NAME
 from tools.errors import Code, Refusal
@@ -140,6 +141,28 @@ def test_a_team_that_is_deleted_while_a_member_is_added_is_not_there(home: Home)
     home.ok(TEAMS, "team_delete", {"teamId": team_id}, PERSON)
     assert code(home.answers[call_id]) is Code.NOT_FOUND
     assert home.bench(TEAMS).state.pending == {}
+
+
+@pytest.mark.parametrize("verb", ["team_add_member", "teams_provision"])
+def test_when_the_directory_cannot_say_who_exists_the_call_is_answered_and_nothing_waits(home: Home, verb: str) -> None:
+    """common 8.1"""
+    team_id = make(home)
+    bodies: dict[str, Record] = {
+        "team_add_member": {"teamId": team_id, "agentId": "a2"},
+        "teams_provision": {"teams": [{"teamId": "c1", "name": "Cloud", "members": ["a2"]}]},
+    }
+    call = home.begin(TEAMS, verb, bodies[verb], PERSON)
+    [parcel] = home.streams.pop((TEAMS, DIRECTORY))
+    asked = parcel.send
+    assert isinstance(asked, Send)
+    for _ in range(2):  # a dead letter may be told again
+        home.bench(TEAMS).send("message_died", {"verb": asked.verb, "body": asked.body}, owner(TEAMS))
+        home.settle_now(TEAMS)
+    answer = home.answers[call]
+    assert isinstance(answer, Refusal) and (answer.code, answer.retryable) == (Code.UNAVAILABLE, True)
+    assert home.bench(TEAMS).state.pending == {}
+    assert members(home, team_id) == []
+    home.assert_reloads()
 
 
 def test_teams_and_members_are_bounded_and_one_agent_leaves_room_for_others(home: Home) -> None:
