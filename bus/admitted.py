@@ -38,6 +38,8 @@ WOULD: Final = "would"
 """Of a look's answer: {ok: answer}, {error: refusal} or {open: True} (the call would be left open)."""
 FINGERPRINT: Final = "fingerprint"
 """Of a look's answer: what the tool's `fingerprint` says of its target; None if it has none, or would be refused."""
+TARGET_CHANGED: Final = "isTargetChanged"
+"""Beside a look's answer, from the gateway: the call is refused because its target is another one than was allowed."""
 
 STALE_STAMP: Final = "stale_stamp"
 """The code, between host and gateway only, of a call whose stamp is not honoured: admit it again, same call id."""

@@ -9,7 +9,7 @@ import typer
 
 from bus.value import Record, Value, records
 from nexus import agent_mesh_cli, agent_place_cli, agent_run_cli, credential_cli, exit_codes, provider_cli
-from nexus.agent_mesh_cli import blocked_names, mode_text, works_for
+from nexus.agent_mesh_cli import blocked_names, mode_text, removal_lines, works_for
 from nexus.agent_place_cli import AgentArgument, change, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
 from nexus.credential_cli import credential_lines, print_token
@@ -132,12 +132,22 @@ def agent_token(
     print_token(answer, as_json, f"Agent {who(answer)} has a new token; the old one has stopped.")
 
 
-@agents.command("remove", epilog=examples("nexus agent remove Ada"))
+@agents.command("remove", epilog=examples("nexus agent remove Ada", "nexus agent remove Ada --yes"))
 def agent_remove(
-    agent: AgentArgument, workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False
+    agent: AgentArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="Yes: remove it, and end its open tasks.")] = False,
+    workspace: WorkspaceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Remove an agent; its tokens stop at once. What it drew stays."""
+    """Remove an agent: its tokens stop at once, its open tasks end cancelled, channels and teams lose it. What it drew
+    stays. Without --yes it only shows what would end."""
     asked: Record = {"agent": agent, "workspace": workspace}
+    if not yes:
+        removal = ask(home, "bus.removal", asked, "Reading what would end")
+        closing = "Nothing brings it back but a backup. Add --yes to remove it."
+        error: Record = {"message": closing, "removal": removal}
+        raise fail("\n".join((*removal_lines(removal), closing)), exit_codes.USAGE, error)
     change(home, as_json, "agent.remove", asked, lambda answer: f"Agent {who(answer)} is removed.")
 
 

@@ -14,6 +14,10 @@ from nexus.output import shown
 _FROM: Final = typer.Option("--from", help="The agent that sends: an id or a name.")
 
 
+_SHOWN: Final = 10
+"""Tasks that are shown before an agent is removed; all are counted."""
+
+
 def register(agents: typer.Typer) -> None:
     """Add the commands to `nexus agent`."""
     agents.command("pause", epilog=examples("nexus agent pause Ada", "nexus agent pause Ada --json"))(agent_pause)
@@ -75,6 +79,23 @@ def blocked_names(agent: Record) -> list[Value]:
         one.get("name") or one.get("agentId") if isinstance(one, dict) else one
         for one in (listed if isinstance(listed, list) else [])
     ]
+
+
+def removal_lines(removal: Record) -> list[str]:
+    """What removing an agent would end."""
+    threads = records(removal, "threads")
+    ends = f"Removing agent {who(removal)} stops its tokens and takes it out of its channels and teams"
+    if removal.get("unread") is not None:
+        return [f"{ends}. Its mailbox cannot be read now ({shown(removal.get('unread'))}): open tasks in it would end."]
+    if not threads:
+        return [f"{ends}. It has no open task."]
+    count = f"{len(threads)}{' or more' if removal.get('truncated') is True else ''}"
+    lines = [f"{ends}, and ends {count} open {'task' if count == '1' else 'tasks'} as cancelled:"]
+    for one in threads[:_SHOWN]:
+        sender = one.get("from")
+        by = who(sender) if isinstance(sender, dict) else shown(sender)
+        lines.append(f"  {shown(one.get('threadId'))}  {shown(one.get('state'))}  from {by}: {shown(one.get('title'))}")
+    return [*lines, "  ..."] if len(threads) > _SHOWN else lines
 
 
 def works_for(agent: Record) -> dict[str, Value]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -13,7 +12,7 @@ from bus.value import Record, records
 from nexus import exit_codes
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples, follow
 from nexus.card_text import STATES, card_lines, cells_default
-from nexus.output import fail, print_json, print_line, print_lines, print_list, shown, time_text
+from nexus.output import fail, print_json, print_line, print_lines, print_list, shown, terminal_cells, time_text
 
 ApprovalArgument: TypeAlias = Annotated[
     str, typer.Argument(help="The approval's id, as `nexus approvals list` shows it.", metavar="ID")
@@ -133,7 +132,4 @@ def _print_decision(answer: Record, as_json: bool, sentence: str) -> None:
 def _terminal_cells() -> int:
     """The width of the terminal that is printed to: a card breaks its own lines, since a terminal would begin the rest
     of one where only NEXUS begins lines."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or cells_default
-    except (OSError, ValueError):
-        return cells_default
+    return terminal_cells() or cells_default

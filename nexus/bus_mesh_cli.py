@@ -14,7 +14,7 @@ from nexus.agent_place_cli import AgentArgument, who
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
 from nexus.mesh_needs import needs_lines
 from nexus.output import fail, json_text, print_json, print_line, print_lines, shown, table, time_text
-from nexus.thread_cli import ThreadArgument, agent_text, lease_text, state_text
+from nexus.thread_cli import ThreadArgument, agent_text, attempts_text, lease_text, state_text
 
 _IDLE_COLUMNS: Final = (
     *("mailbox", "agent", "thread", "state"),
@@ -42,7 +42,7 @@ def thread(thread: ThreadArgument, home: HomeOption = None, as_json: JsonOption 
 
 def redeliver(thread: ThreadArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Take the lease of a thread from the runtime that has it and offer its task again, in its old place. No attempt is
-    used up."""
+    used up, so it is given out under the same attempt number again; how often it was given out is counted beside it."""
     answer = ask(home, "bus.redeliver", {"threadId": thread}, "Taking the lease")
     if as_json:
         print_json(answer)
@@ -66,7 +66,7 @@ def purge(
     if not yes:
         would = f"{_threads(answer.get('wouldCancel'))} that wait for agent {who(answer)} would end cancelled"
         sentence = f"Nothing was done: {would}.{_going_on(answer)} Add --yes to do it."
-        raise fail(sentence, exit_codes.REFUSED, {"message": sentence, **answer})
+        raise fail(sentence, exit_codes.USAGE, {"message": sentence, **answer})
     if as_json:
         print_json(answer)
     else:
@@ -118,7 +118,7 @@ def operator_lines(answer: Record) -> list[str]:
         lines += [
             f"state: {state_text(now)}",
             f"from {agent_text(now.get('from'))} to {agent_text(now.get('to'))}",
-            f"attempts: {shown(now.get('attempt'))}",
+            f"attempts: {attempts_text(now)}",
             f"lease: {lease_text(now.get('lease'))}",
         ]
     lines += ["", "rows:"]

@@ -63,7 +63,7 @@ async def _gateway(home: Home, sockets: GatewaySockets, ready: Ready, ended: End
     seal_key = derived_key(home.key(), f"cursors of incarnation {home.settings.incarnation}")
     notices = DesktopNotices(notifier_command(os.environ), partial(are_wanted, person, clock))
     machine = ThisMachine(home.path, this_person(), os.environ.get("PATH", ""), partial(_roots, person, clock))
-    providers = ProviderSources(machine, listening=Listening(sockets.port, home.settings.port))
+    providers = ProviderSources(machine, listening=Listening(sockets.port))
     gateway = Gateway(
         agents,
         clock,

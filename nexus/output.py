@@ -9,6 +9,7 @@ markup, so square brackets in a name are square brackets.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from typing import Final
 
 import typer
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from typer.main import get_current_context  # type: ignore[attr-defined]  # click's own, which typer has inside
 
 from bus.limits import progress_after_ms
@@ -28,6 +29,7 @@ from tools.times import rfc3339
 
 progress_every_seconds: Final = 5.0
 cell_characters_max: Final = 120
+last_cells_min: Final = 20
 
 _JOINERS: Final = frozenset("\u200c\u200d")
 """Emoji, Persian and Indic scripts need them; they change no direction and hide no text."""
@@ -107,9 +109,19 @@ def shown(value: Value) -> str:
             return json_text(value)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> list[str]:
-    """Aligned lines under a heading. Widths count terminal cells, so wide characters keep the columns straight."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[Value]], cells: int | None = None) -> list[str]:
+    """Aligned lines under a heading. Widths count terminal cells, so wide characters keep the columns straight.
+
+    `cells`: how wide the lines may be; the last column is cut to it, though to no less than a part worth reading.
+    """
     texts = [[_cell(value) for value in row] for row in rows]
+    if cells is not None:
+        before = [
+            max([cell_len(heading), *(cell_len(row[number]) for row in texts)])
+            for number, heading in enumerate(columns[:-1])
+        ]
+        room = max(last_cells_min, cells - sum(before) - 2 * len(before))
+        texts = [[*row[:-1], _cut(row[-1], room)] for row in texts]
     widths = [
         max([cell_len(heading), *(cell_len(row[number]) for row in texts)]) for number, heading in enumerate(columns)
     ]
@@ -119,6 +131,18 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> list[str]:
 def _cell(value: Value) -> str:
     text = shown(value)
     return text if len(text) <= cell_characters_max else text[: cell_characters_max - 1] + "…"
+
+
+def _cut(text: str, cells: int) -> str:
+    return text if cell_len(text) <= cells else set_cell_size(text, cells - 1).rstrip() + "…"
+
+
+def terminal_cells() -> int | None:
+    """The width of the terminal that is printed to; None when it is none, and nothing has to be cut."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

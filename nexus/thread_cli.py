@@ -8,10 +8,10 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from bus.limits import threads_listed_default, threads_listed_max
+from bus.limits import lease_attempts_max, threads_listed_default, threads_listed_max
 from bus.value import Record, Value, records
 from nexus.asking import HomeOption, JsonOption, WorkspaceOption, ask, examples
-from nexus.output import escape, json_text, print_json, print_line, print_lines, shown, table, time_text
+from nexus.output import escape, json_text, print_json, print_line, print_lines, shown, table, terminal_cells, time_text
 
 ThreadArgument: TypeAlias = Annotated[
     str, typer.Argument(help="The thread's id, as `nexus thread list` shows it.", metavar="ID")
@@ -86,7 +86,7 @@ def thread_list(
     else:
         listed = records(answer, "threads")
         if listed:
-            print_lines(table(_COLUMNS, [_row(one) for one in listed]))
+            print_lines(table(_COLUMNS, [_row(one) for one in listed], terminal_cells()))
         else:
             print_line(
                 "No thread: agents open one with agent_trigger." if not states else "No thread is in that state."
@@ -156,7 +156,7 @@ def _known(thread: Record) -> Iterator[tuple[str, str]]:
     yield "workspace", shown(thread.get("workspace") or thread.get("workspaceId"))
     for label, name in (("queued", "queuedAt"), ("changed", "changedAt"), ("deadline", "deadline")):
         yield label, time_text(thread.get(name))
-    yield "attempts", shown(thread.get("attempt"))
+    yield "attempts", attempts_text(thread)
     yield "lease", lease_text(thread.get("lease"))
     chain = records(thread, "chain")
     yield "chain", " > ".join(agent_text(one) for one in chain) or "-"
@@ -175,6 +175,15 @@ def state_text(thread: Record) -> str:
     outcome, cause = thread.get("outcome"), thread.get("cause")
     more = [shown(one) for one in (None if outcome == thread.get("state") else outcome, cause) if one is not None]
     return shown(thread.get("state")) + (f" ({', '.join(more)})" if more else "")
+
+
+def attempts_text(thread: Record) -> str:
+    """Its attempt, and how often a runtime was given it: taking a lease, or giving it back unbegun, uses no attempt."""
+    attempt, deliveries = thread.get("attempt"), thread.get("deliveries")
+    if not isinstance(deliveries, int):
+        return shown(attempt)
+    times = "once" if deliveries == 1 else f"{deliveries} times"
+    return f"{shown(attempt)} of {lease_attempts_max}, given to a runtime {times if deliveries else 'never'}"
 
 
 def agent_text(agent: Value) -> str:

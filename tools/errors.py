@@ -105,5 +105,10 @@ def approval_required(approval_id: str) -> Refusal:
     return Refusal(Code.APPROVAL_REQUIRED, APPROVAL_REQUIRED, retryable=True, details={"approvalId": approval_id})
 
 
+def rate_limited(message: str, details: Mapping[str, Value]) -> Refusal:
+    """As many as may be, for now: it is over with time, or once the person has decided, so it may always be retried."""
+    return Refusal(Code.RATE_LIMITED, message, retryable=True, details=details)
+
+
 def unavailable(message: str = "The owner of this is restarting. Try again in a moment.") -> Refusal:
     return Refusal(Code.UNAVAILABLE, message, retryable=True)

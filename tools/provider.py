@@ -14,6 +14,10 @@ from bus.limits import integer_max
 from tools.base import Capability, Family, Kind, Model, Route, Scope, Tool, ToolInput
 from tools.errors import Code, Refusal
 
+NO_PROVIDER: Final = Refusal(
+    Code.NOT_FOUND, "NEXUS knows no provider of that id. Call provider_list for those there are."
+)
+"""Providers are app-wide: every agent is shown the same ones."""
 NOT_ENABLED: Final = Refusal(
     Code.WRONG_STATE,
     "The person has not enabled this provider. Call provider_list for those that are, or ask the person to enable it.",

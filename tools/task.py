@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue
@@ -45,7 +46,19 @@ Deadline = Annotated[
 ]
 """RFC 3339 with an offset, so that it means one moment wherever it is read. Whether it lies ahead is judged later."""
 
-ContextRef = Annotated[Name, Field(pattern=rf"^{CANVAS_REF}[^\s/]+$")]
+_CONTEXT_REF: Final = rf"^{CANVAS_REF}[0-9A-Za-z_-]+$"
+
+
+def _must_name_a_canvas(text: str) -> str:
+    if re.search(_CONTEXT_REF, text) is None:
+        raise problem(
+            "must be canvas://<canvasId>, with nothing after the id: only canvases can be named today; name anything "
+            "else in the instructions"
+        )
+    return text
+
+
+ContextRef = Annotated[Name, AfterValidator(_must_name_a_canvas), Field(json_schema_extra={"pattern": _CONTEXT_REF})]
 """`canvas://<canvasId>`: the only kind whose family is served yet (mesh 3.1)."""
 
 

@@ -25,9 +25,20 @@ from tools.base import (
     Tool,
     ToolInput,
 )
+from tools.errors import Code, Refusal
 from tools.fence import Fence
 from tools.problems import problem
 from tools.secrets import holds_own_token
+
+NO_TEAM: Final = Refusal(Code.NOT_FOUND, "There is no team of that id. Call team_list for those there are.")
+"""Teams are app-wide: whoever asks is shown all of them, so an unknown id says no more than that."""
+NOT_A_MEMBER: Final = Refusal(
+    Code.NOT_FOUND, "No agent of that id is a member of this team. Call team_detail for those that are."
+)
+CLOUD_MANAGED: Final = Refusal(
+    Code.CLOUD_MANAGED,
+    "This team is managed in the cloud and cannot be changed here. Make a local team with team_create instead.",
+)
 
 Origin: TypeAlias = Literal["local", "cloud"]
 

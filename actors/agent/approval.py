@@ -44,6 +44,7 @@ TRANSITIONS: Final[Mapping[tuple[State, Happening], State]] = {
     (State.PENDING, Happening.APPROVE): State.APPROVED,
     (State.PENDING, Happening.DENY): State.DENIED,
     (State.PENDING, Happening.EXPIRE): State.EXPIRED,
+    (State.PENDING, Happening.CHANGED): State.LAPSED,
     (State.PENDING, Happening.REVOKE): State.VOIDED,
     (State.APPROVED, Happening.USE): State.IN_USE,
     (State.APPROVED, Happening.EXPIRE): State.EXPIRED,

@@ -23,15 +23,15 @@ from bus.limits import (
 )
 from bus.topics import approval_topic
 from bus.value import Record
-from tools.errors import Code, Refusal, approval_required
+from tools.errors import Code, Refusal, approval_required, rate_limited
 from tools.fence import Fence
 
 DUE: Final = "approval_due"
 """The verb of an approval's timer."""
 
 _LAPSED: Final = (
-    "What this call would change is not what the person approved any more, so nothing ran. The person has been asked "
-    "anew; make the same call again once it is approved."
+    "What this call would change is not what the person was asked about any more, so nothing ran. The person has "
+    "been asked anew; make the same call again once it is approved."
 )
 _DENIED: Final = (
     "The person has denied this call. Read the note, if there is one, and do something else or ask the person."
@@ -87,7 +87,7 @@ def asked(
 ) -> tuple[str, tuple[Effect, ...]] | Refusal:
     """A new card: its id and what makes it; refused when as many wait as may (common 5.1)."""
     if pending_count(approvals, context.now_ms) >= approvals_pending_max:
-        return Refusal(Code.RATE_LIMITED, CARDS_ARE_FULL, details={"limit": approvals_pending_max})
+        return rate_limited(CARDS_ARE_FULL, {"limit": approvals_pending_max})
     id_ = context.new_id("approval")
     approval = Approval(
         tool=call.tool,

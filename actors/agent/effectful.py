@@ -58,6 +58,14 @@ class Look(Model):
     would: dict[str, Any]
     """One of `ok` with the answer, `error` with the refusal, `open`."""
     fingerprint: dict[str, Any] | None = None
+    isTargetChanged: bool = False
+    """The call is refused because its target is another one than the person allowed, which its owner cannot see."""
+
+    @property
+    def is_certain_refusal(self) -> bool:
+        """It cannot run as it is; a conflict or a trouble of ours may be over when the person has decided."""
+        error = self.would.get("error")
+        return isinstance(error, dict) and error.get("retryable") is not True
 
     @property
     def is_certain_failure(self) -> bool:
@@ -176,7 +184,8 @@ def dispatches(admitting: Admitting, key: GivenKey | None, used: tuple[str, Appr
 
 
 def asks(admitting: Admitting, key: GivenKey | None) -> Result:
-    """A call that needs the person's word: its card, its repeat, or the one run that was approved (common 5)."""
+    """A call that needs the person's word: its card, its repeat, or the one run that was approved (common 5). A card
+    that waits is looked at again, too: nobody is to decide about what is not there any more (common 4.6, 5.3)."""
     call, context = admitting.call, admitting.context
     if call is None:
         return admitting.needs("call"), ()
@@ -185,8 +194,6 @@ def asks(admitting: Admitting, key: GivenKey | None) -> Result:
     agent_id, facts = context.address.id, admitting.facts
     known = admitting.state.approvals
     found = approvals.found(known, admitting.head.workspaceId, facts.tool, call.sameCall, context.now_ms)
-    if found is not None and found[1].state is State.PENDING:
-        return {"refusal": approvals.required(agent_id, found[0]).to_record()}, ()
     if found is not None and found[1].state is State.DENIED:
         return {"refusal": approvals.denied(agent_id, *found).to_record()}, ()
     if found is not None and found[1].state is State.IN_USE:
@@ -194,15 +201,17 @@ def asks(admitting: Admitting, key: GivenKey | None) -> Result:
     looked = admitting.looked
     if looked is None:
         return admitting.needs("call", "look"), ()
-    if looked.is_certain_failure:
-        return {"asLooked": True}, ()
+    lapsing = () if found is None else approvals.changed(*found, Happening.CHANGED, context)
+    is_pending = found is not None and found[1].state is State.PENDING
+    if looked.is_certain_refusal or (looked.is_certain_failure and not is_pending):
+        return {"asLooked": True}, lapsing if looked.isTargetChanged else ()
     fingerprint = looked.fingerprint or {}
-    if found is not None and found[1].fingerprint == fingerprint:
+    if found is not None and (found[1].fingerprint == fingerprint or looked.is_certain_failure):
+        if is_pending:
+            return {"refusal": approvals.required(agent_id, found[0]).to_record()}, ()
         return dispatches(admitting, key, found)
-    lapsing: tuple[Effect, ...] = ()
-    if found is not None:
-        lapsing = approvals.changed(*found, Happening.CHANGED, context)
-    made = approvals.asked(known, _asking(admitting, call), fingerprint, context)
+    others = {id_: one for id_, one in known.items() if found is None or id_ != found[0]}
+    made = approvals.asked(others, _asking(admitting, call), fingerprint, context)
     if isinstance(made, Refusal):
         return {"refusal": made.to_record()}, lapsing
     new_id, effects = made
@@ -216,7 +225,7 @@ def collects(admitting: Admitting, key: GivenKey | None) -> Result:
     if call is None or looked is None:
         return admitting.needs("call", "look"), ()
     step = admitting.step(call)
-    if looked.is_certain_failure and not plan_steps.depends_on_collected(state, step.target):
+    if looked.is_certain_failure and not plan_steps.depends_on_collected(state, step):
         return {"asLooked": True}, ()
     noted = plan_steps.collected(state, step, admitting.context)
     if isinstance(noted, Refusal):

@@ -6,7 +6,7 @@ plan_run.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -41,6 +41,24 @@ from tools.errors import Code, Refusal
 
 COLLECTED_TITLE: Final = "Collected calls"
 NOT_STEPS: Final = frozenset({"plan_begin", "plan_end"})
+
+_RESERVES: Final[Mapping[str, tuple[str, str]]] = {
+    "workspace_create": ("id", "workspace"),
+    "agent_create": ("requestId", "request"),
+    "agent_invite_to_channel": ("requestId", "request"),
+    "agent_trigger": ("threadId", "thread"),
+    "team_create": ("teamId", "team"),
+}
+"""What makes something whose id the target does not tell, since one owner keeps many: the answer's field and the kind
+by which its owner derives the id from the call's (bus/identifier.py, made_id)."""
+_ABOUT: Final[Mapping[str, frozenset[str]]] = {
+    "teams": frozenset({"teamId"}),
+    "mailbox": frozenset({"threadId", "parentThreadId"}),
+    "workspace": frozenset(),
+    "providers": frozenset(),
+}
+"""By kind of an owner that keeps many things: the arguments that name the one which a call is about. What names none of
+an earlier step's cannot come to pass by it."""
 
 OpenPhase: TypeAlias = Literal["running", "stopped", "collecting", "executing"]
 
@@ -183,13 +201,19 @@ def collected(state: AgentState, call: StepCall, context: Context) -> tuple[tupl
     return tuple(effects), _collected_form(plan_id, number, call)
 
 
-def depends_on_collected(state: AgentState, target: Address) -> bool:
-    """Whether an earlier collected step addresses or makes that owner, so that a dry run's refusal is not certain."""
+def depends_on_collected(state: AgentState, call: StepCall) -> bool:
+    """Whether an earlier collected step addresses or makes what this call is about, so that a dry run's refusal is not
+    certain."""
     plan_id = state.plans.open_id
     if plan_id is None or state.plans.plans[plan_id].origin != "collected":
         return False
     steps = state.plans.steps_of(plan_id).values()
-    return any(step.phase not in FINAL and step.target == str(target) for step in steps)
+    earlier = [step for step in steps if step.phase not in FINAL and step.target == str(call.target)]
+    names = _ABOUT.get(call.target.kind)
+    if names is None:
+        return bool(earlier)
+    about = _named(call.arguments, names)
+    return any(about & (_named(step.arguments, names) | _reserved(step)) for step in earlier)
 
 
 def ended(state: AgentState, plan_id: str, context: Context, note: str | None = None) -> tuple[Effect, ...]:
@@ -279,13 +303,22 @@ def _collected_form(plan_id: str, number: int, call: StepCall) -> Record:
     }
     if call.creates is not None:
         form[f"{call.creates}Id"] = call.target.id
-    elif call.tool == "workspace_create":  # the directory decides it, so the target does not tell
-        form["id"] = made_id(call.call_id, "workspace")
-    elif call.tool == "agent_create":
-        form["requestId"] = made_id(call.call_id, "request")
-    elif call.tool == "team_create":
-        form["teamId"] = made_id(call.call_id, "team")
+    reserved = _RESERVES.get(call.tool)
+    if reserved is not None:
+        form[reserved[0]] = made_id(call.call_id, reserved[1])
     return form
+
+
+def _named(arguments: Record, names: frozenset[str]) -> frozenset[str]:
+    """The values of these arguments, at the top or one level below (a Task Envelope's parent)."""
+    records = (arguments, *(one for one in arguments.values() if isinstance(one, dict)))
+    found = (one.get(name) for one in records for name in names)
+    return frozenset(value for value in found if isinstance(value, str))
+
+
+def _reserved(step: Step) -> frozenset[str]:
+    reserved = _RESERVES.get(step.tool)
+    return frozenset() if reserved is None else frozenset({made_id(step.callId, reserved[1])})
 
 
 def _open_phase(phase: Phase) -> OpenPhase:

@@ -38,8 +38,10 @@ def agent_pause(state: AgentState, body: AgentPause, context: Context) -> Decisi
 
 def agent_block(state: AgentState, body: AgentBlock, context: Context) -> Decision:
     head = state.living()
-    if head is None or head.is_guest or body.agentId == context.address.id:
+    if head is None or head.is_guest:
         return Decision(NOT_FOUND)
+    if body.agentId == context.address.id:
+        return Decision(Refusal(Code.WRONG_STATE, "An agent sends itself no tasks, so there is nothing to block."))
     others = [agent_id for agent_id in head.blocked if agent_id != body.agentId]
     if body.blocked and len(others) >= blocked_senders_max:
         message = "As many agents are kept from sending to this one as may be. Let one send again first."

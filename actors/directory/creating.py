@@ -19,13 +19,12 @@ from bus.limits import agents_created_by_one_max
 from bus.value import Record
 from tools.agent_channels import AgentKind
 from tools.base import Identifier, Model, Name
-from tools.errors import NOT_FOUND, Code, Refusal
+from tools.errors import NOT_FOUND, Code, Refusal, rate_limited
 from tools.provider_table import PROVIDERS
 
-_TOO_MANY: Final = Refusal(
-    Code.RATE_LIMITED,
+_TOO_MANY: Final = rate_limited(
     "As many agents that you asked for are there as may be. The person can remove some.",
-    details={"limit": agents_created_by_one_max},
+    {"limit": agents_created_by_one_max},
 )
 _NO_PROVIDER: Final = Refusal(
     Code.WRONG_STATE,

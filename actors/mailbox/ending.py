@@ -61,6 +61,7 @@ EXHAUSTED: Final = Ending(
 def end(changes: Changes, thread_id: str, ending: Ending) -> Received:
     """The thread ends by an event that its state allows. Raises ValueError, a defect of ours, for another."""
     is_exhausted = ending.cause == "delivery_exhausted"
+    lease = changes.lease(thread_id)
     row = changes.step(
         thread_id,
         ending.event,
@@ -70,8 +71,9 @@ def end(changes: Changes, thread_id: str, ending: Ending) -> Received:
         deliveryId=ending.delivery_id,
         finish=ending.finish,
         keepsTask=is_exhausted,
+        attempts=changes.open_thread(thread_id).attempts if lease is None else lease.attempt,
     )
-    if changes.lease(thread_id) is not None:
+    if lease is not None:
         changes.leases[thread_id] = None
     if not is_exhausted:
         changes.tasks[thread_id] = None

@@ -240,7 +240,7 @@ def _candidates(changes: Changes) -> Iterator[Turn]:
 
 def _leased(changes: Changes, thread_id: str, runtime_id: str) -> Record:
     now_ms, is_first = changes.now_ms, changes.open_thread(thread_id).state == "queued"
-    row = changes.step(thread_id, "leased")
+    row = changes.step(thread_id, "leased", deliveries=changes.open_thread(thread_id).deliveries + 1)
     lease = Lease(
         deliveryId=f"{thread_id}.{changes.context.new_id(f'delivery {thread_id}')}",
         runtimeId=runtime_id,

@@ -8,7 +8,7 @@ from actors.decision import Context
 from actors.mailbox.state import MailboxState
 from bus.identifier import milliseconds_of, time_ordered_id
 from bus.limits import full_mailbox_retry_seconds, open_threads_sender_divisor
-from tools.errors import Code, Refusal
+from tools.errors import Refusal, rate_limited
 from tools.setting_catalogue import OPEN_THREADS, TRIGGERS_PER_MINUTE
 
 _MINUTE_MS: Final = 60_000
@@ -49,6 +49,4 @@ def full_refusal(state: MailboxState, context: Context) -> Refusal | None:
 
 
 def _rate_limited(message: str, limit: int, retry_seconds: int) -> Refusal:
-    return Refusal(
-        Code.RATE_LIMITED, message, retryable=True, details={"retryAfterSeconds": retry_seconds, "limit": limit}
-    )
+    return rate_limited(message, {"retryAfterSeconds": retry_seconds, "limit": limit})

@@ -118,7 +118,9 @@ class Received(Model):
     strictest: ModeName = "auto"
     """The strictest mode of those that led to it, at the time they sent."""
     attempts: int = 0
-    """Deliveries to runtimes that ended without an answer."""
+    """Deliveries to runtimes that used an attempt; once it has ended, with the one that it ended in."""
+    deliveries: int = 0
+    """All deliveries to runtimes, also those that were given back or taken and used no attempt."""
     isBegun: bool = False
     """Whether its originator was told of work begun, which is told once."""
     outcome: Outcome | None = None

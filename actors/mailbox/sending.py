@@ -48,6 +48,7 @@ from actors.mailbox.stored import reporting_stored
 from actors.mailbox.thread import ENDS
 from actors.parsed import DONE, parsed, sending_owner
 from bus import address
+from bus.identifier import made_id
 from bus.limits import chain_agents_max, chain_depth_max
 from bus.value import Record
 from tools.agent import AgentTriggerInput
@@ -97,7 +98,7 @@ def agent_trigger(state: MailboxState, body: AgentTriggerInput, context: Context
         refusal = _recipient_refusal(body.agentId, facts.for_tiers(context.address.id))
     if refusal is not None or isinstance(depth, Refusal):
         return Decision(refusal)
-    thread_id = context.new_id("thread")
+    thread_id = made_id(context.call_id, "thread")
     offer = Offer(
         callIds=[context.call_id],
         recipientId=body.agentId,

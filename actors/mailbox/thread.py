@@ -65,6 +65,12 @@ EVENT_OF_REPLY: Final[Mapping[Outcome, ThreadEvent]] = {
 }
 
 
+_NOT_READ: Final = (
+    "This task has not been delivered to you yet: read your inbox first (agent_inbox), then answer it. An answer is to "
+    "what was read."
+)
+
+
 def after(state: ThreadState, event: ThreadEvent) -> ThreadState | Refusal:
     """The state that follows, or why this event cannot happen now: `thread_closed` with the state that won."""
     following = TRANSITIONS.get((state, event))
@@ -72,6 +78,8 @@ def after(state: ThreadState, event: ThreadEvent) -> ThreadState | Refusal:
         return following
     if state in ENDS:
         return thread_closed(state)
+    if state == "queued":
+        return Refusal(Code.WRONG_STATE, _NOT_READ, details={"state": state})
     return Refusal(
         Code.WRONG_STATE,
         "The thread is not in a state that allows this. Read your inbox for its state; once at work, answer by reply.",

@@ -11,13 +11,9 @@ from actors.teams.state import Team, TeamsState, team_row
 from bus.identifier import made_id
 from bus.limits import teams_max, teams_per_agent_max
 from tools.base import Identifier, Model
-from tools.errors import NOT_FOUND, Code, Refusal
-from tools.team import TeamCreateInput
+from tools.errors import Code, Refusal
+from tools.team import CLOUD_MANAGED, NO_TEAM, TeamCreateInput
 
-CLOUD_MANAGED: Final = Refusal(
-    Code.CLOUD_MANAGED,
-    "This team is managed in the cloud and cannot be changed here. Make a local team with team_create instead.",
-)
 _TOO_MANY: Final = Refusal(
     Code.WRONG_STATE,
     "There are as many teams as NEXUS keeps. Use one of those that exist.",
@@ -56,7 +52,7 @@ def team_create(state: TeamsState, body: TeamCreateInput, context: Context) -> D
 def team_delete(state: TeamsState, body: TeamDelete, context: Context) -> Decision:
     team = state.teams.get(body.teamId)
     if team is None:
-        return Decision(NOT_FOUND)
+        return Decision(NO_TEAM)
     if team.origin == "cloud":
         return Decision(CLOUD_MANAGED)
     effects = (Delete(team_row(body.teamId)), Event("team.deleted", {"teamId": body.teamId}))

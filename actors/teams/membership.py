@@ -24,7 +24,6 @@ from actors.decision import (
     VerbTable,
 )
 from actors.parsed import DONE, MessageDied, parsed, sending_owner
-from actors.teams.changes import CLOUD_MANAGED
 from actors.teams.provisioning import provisioned
 from actors.teams.state import Pending, Team, TeamsState, pending_row, team_row
 from bus import address
@@ -32,7 +31,7 @@ from bus.limits import team_members_max
 from bus.value import Record
 from tools.base import Model
 from tools.errors import NOT_FOUND, Code, Refusal, unavailable
-from tools.team import TeamAddMemberInput, TeamRemoveMemberInput
+from tools.team import CLOUD_MANAGED, NO_TEAM, NOT_A_MEMBER, TeamAddMemberInput, TeamRemoveMemberInput
 
 _FULL: Final = Refusal(
     Code.WRONG_STATE,
@@ -90,7 +89,7 @@ def team_remove_member(state: TeamsState, body: TeamRemoveMemberInput, context: 
     if isinstance(team, Refusal):
         return Decision(team)
     if body.agentId not in team.members:
-        return Decision(NOT_FOUND)
+        return Decision(NOT_A_MEMBER)
     left = _without(team, body.agentId)
     effects = (
         Put(team_row(body.teamId), left.model_dump()),
@@ -149,7 +148,7 @@ def _added(
 def _changeable(state: TeamsState, team_id: str) -> Team | Refusal:
     team = state.teams.get(team_id)
     if team is None:
-        return NOT_FOUND
+        return NO_TEAM
     return CLOUD_MANAGED if team.origin == "cloud" else team
 
 

@@ -9,9 +9,8 @@ from actors.parsed import parsed
 from actors.teams.state import Team, TeamsState
 from bus.limits import page_items_default
 from bus.value import Record, Value
-from tools.errors import NOT_FOUND
 from tools.fence import fenced
-from tools.team import TeamDetailInput, TeamListInput
+from tools.team import NO_TEAM, TeamDetailInput, TeamListInput
 from tools.times import rfc3339
 
 
@@ -28,7 +27,7 @@ def team_show(state: TeamsState, body: TeamDetailInput, context: Context) -> Dec
     """All of it; members by id."""
     team = state.teams.get(body.teamId)
     if team is None:
-        return Decision(NOT_FOUND)
+        return Decision(NO_TEAM)
     description = None if not team.description else fenced("team description", team.description)
     shown: Record = {
         **entry(body.teamId, team),

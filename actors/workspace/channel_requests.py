@@ -38,7 +38,7 @@ from bus.limits import channel_requests_max, channel_requests_per_agent_max, rea
 from bus.value import Record, Value
 from tools.agent_channels import AgentInviteToChannelInput
 from tools.base import Identifier, Model
-from tools.errors import NOT_FOUND, Code, Refusal, unavailable
+from tools.errors import NOT_FOUND, Code, Refusal, rate_limited, unavailable
 from tools.times import rfc3339
 
 _OWN_ID: Final = Refusal(Code.WRONG_STATE, "You are a member of this channel already. Invite another agent.")
@@ -155,16 +155,14 @@ def request_decide(state: WorkspaceState, body: RequestDecide, context: Context)
 def room_refusal(state: WorkspaceState, requester_id: str) -> Refusal | None:
     """Why the agent can put nothing more before the person now."""
     if state.book.waiting_of(requester_id) >= channel_requests_per_agent_max:
-        return Refusal(
-            Code.RATE_LIMITED,
+        return rate_limited(
             "As many of your requests wait for the person as may. Wait until some are decided.",
-            details={"limit": channel_requests_per_agent_max, "limitName": "agent"},
+            {"limit": channel_requests_per_agent_max, "limitName": "agent"},
         )
     if state.book.waiting() >= channel_requests_max:
-        return Refusal(
-            Code.RATE_LIMITED,
+        return rate_limited(
             "As many requests wait for the person in this workspace as may. Try again when some are decided.",
-            details={"limit": channel_requests_max, "limitName": "workspace"},
+            {"limit": channel_requests_max, "limitName": "workspace"},
         )
     return None
 

@@ -20,7 +20,7 @@ from bus.limits import agent_creation_rate_ms, agent_creations_max
 from bus.value import Record
 from tools.agent_channels import AgentCreateInput
 from tools.base import Identifier, Model
-from tools.errors import NOT_FOUND, Code, Refusal, unavailable
+from tools.errors import NOT_FOUND, Refusal, rate_limited, unavailable
 
 
 class CreationEnded(Model):
@@ -118,10 +118,9 @@ def _rate_refusal(former: list[Creation], now_ms: int) -> Refusal | None:
     if len(former) < agent_creations_max:
         return None
     frees_at = min(creation.at for creation in former) + agent_creation_rate_ms
-    return Refusal(
-        Code.RATE_LIMITED,
+    return rate_limited(
         "You have asked for as many agents as you may within an hour. Work with those that there are, or try later.",
-        details={"limit": agent_creations_max, "retryAfterSeconds": max(1, -((now_ms - frees_at) // 1000))},
+        {"limit": agent_creations_max, "retryAfterSeconds": max(1, -((now_ms - frees_at) // 1000))},
     )
 
 

@@ -8,13 +8,13 @@ because a card or a collected step is due.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import orjson
 
 from bus import address
-from bus.admitted import FINGERPRINT, STALE_STAMP, STAMP_DISPATCHED, WOULD
+from bus.admitted import FINGERPRINT, STALE_STAMP, STAMP_DISPATCHED, TARGET_CHANGED, WOULD
 from bus.client import Caller, DeadlinePassed
 from bus.clock import Clock
 from bus.envelope import Onward, Reply
@@ -28,7 +28,17 @@ from nexus.gateway.route import claimed_workspace, owner_of
 from tools.base import Tool
 from tools.errors import Refusal, unavailable
 
-LooksFurther: TypeAlias = Callable[[str, Record], Awaitable[Refusal | None]]
+
+@dataclass(frozen=True, slots=True)
+class FurtherRefusal:
+    """Why a call is certain to be refused for something that no owner knows."""
+
+    refusal: Refusal
+    is_target_changed: bool = False
+    """The target is another one than the person allowed, so what they approved of it lapses (common 5.3)."""
+
+
+LooksFurther: TypeAlias = Callable[[str, Record], Awaitable[FurtherRefusal | None]]
 """By tool and arguments. May raise DeadlinePassed."""
 
 
@@ -78,7 +88,7 @@ class Admission:
 _UNSETTLED: Final = unavailable("What you may do is being changed. Try again in a moment.")
 
 
-async def nothing_further(tool: str, arguments: Record) -> Refusal | None:
+async def nothing_further(tool: str, arguments: Record) -> FurtherRefusal | None:
     return None
 
 
@@ -183,7 +193,9 @@ class Admissions:
             )
             would = reply.ok.get(WOULD)
             if refusal is None and isinstance(would, dict) and "error" not in would:
-                refusal = await self._looks_further(tool.name, arguments.record)
+                further = await self._looks_further(tool.name, arguments.record)
+                if further is not None:
+                    return {WOULD: {"error": further.refusal.to_record()}, TARGET_CHANGED: further.is_target_changed}
             if refusal is not None:
                 return {WOULD: {"error": refusal.to_record()}}
             return {WOULD: would, FINGERPRINT: reply.ok.get(FINGERPRINT)}

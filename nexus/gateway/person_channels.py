@@ -24,6 +24,9 @@ from tools.errors import Code, Refusal
 _NO_REQUEST: Final = Refusal(
     Code.NOT_FOUND, "No request with that id waits. `nexus channel requests` shows those that do."
 )
+_NO_MEMBER: Final = Refusal(
+    Code.NOT_FOUND, "That agent is not a member of this channel. `nexus channel show` shows who is."
+)
 _ELSEWHERE: Final = Refusal(
     Code.SCOPE_MISMATCH,
     "That agent acts in another workspace than the channel's. Name an agent of the channel's workspace, or pin it "
@@ -133,8 +136,13 @@ async def channel_remove(owners: Owners, asked: ChannelMember) -> Record:
     meant = await _meant(owners, asked)
     ids = meant.entry.get("members")
     members = frozenset(str(one) for one in (ids if isinstance(ids, list) else []))
-    present = [one for one in meant.directory.agents_named(None) if one.id in members]
-    return await _changed(owners, meant, "channel_remove", chosen(resolve("agent", asked.agent, present)))
+    everyone = meant.directory.agents_named(None)
+    agent = resolve("agent", asked.agent, [one for one in everyone if one.id in members])
+    if isinstance(agent, Refusal) and agent.code is Code.NOT_FOUND:
+        exists = resolve("agent", asked.agent, everyone)
+        if not (isinstance(exists, Refusal) and exists.code is Code.NOT_FOUND):
+            raise VerbRefused.by(_NO_MEMBER)
+    return await _changed(owners, meant, "channel_remove", chosen(agent))
 
 
 async def channel_requests(owners: Owners, asked: InWorkspace) -> Record:

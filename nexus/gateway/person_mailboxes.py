@@ -25,7 +25,6 @@ from nexus.gateway.person_bus import row_of
 from nexus.gateway.person_owners import Owners, VerbRefused, text
 from nexus.gateway.person_table import Nothing, Run, Typed, checked
 from nexus.gateway.person_threads import (
-    NO_THREAD,
     ROWS_OF_THREAD,
     MailboxReads,
     ThreadNamed,
@@ -35,8 +34,16 @@ from nexus.gateway.person_threads import (
     told_of_thread,
 )
 from tools.base import Model
+from tools.errors import Code, Refusal
+from tools.task import ThreadState
 from tools.times import milliseconds_of
 
+_OPEN: Final[tuple[ThreadState, ...]] = ("queued", "delivered", "working")
+_NOTHING_OF_IT: Final = Refusal(
+    Code.NOT_FOUND,
+    "No mailbox keeps a thread of that id, and the event log has nothing of it. `nexus thread list` shows those that "
+    "are kept.",
+)
 _COUNTS_ALONE: Final[Record] = {"limit": 1}
 """Of a peek: one task at least comes along."""
 
@@ -53,13 +60,18 @@ class Purge(Model):
     """Without it nothing is done, and the answer says what would be."""
 
 
+class Removal(Model):
+    agent: Typed
+    workspace: Typed | None = None
+
+
 async def thread(owners: Owners, asked: ThreadNamed) -> Record:
     """Owner, shard, rows, lease, attempts and events of one thread, whatever state its mailbox is in."""
     places, events = await asyncio.gather(places_of(owners, asked.threadId), history_of(owners, asked.threadId))
     holders = list(dict.fromkeys([*(to for _, to in places), *_told_by(events)]))
     rows = [row for to in holders for row in await _rows_of(owners, to, asked.threadId)]
     if not rows and not events:
-        raise VerbRefused.by(NO_THREAD)
+        raise VerbRefused.by(_NOTHING_OF_IT)
     owner = next((to for role, to in places if role == "recipient"), None)
     answer: Record = {"threadId": asked.threadId, "owner": None, "shard": None, "now": None}
     if owner is not None:
@@ -89,6 +101,21 @@ async def purge(owners: Owners, asked: Purge) -> Record:
         cancelled += ended
         if not ended or not number(step.get("remaining")):
             return {**named, "cancelled": cancelled, "leased": step.get("leased")}
+
+
+async def removal(owners: Owners, asked: Removal) -> Record:
+    """What would end if the agent were removed: its open tasks, the newest first. A mailbox that cannot be read
+    must not keep its agent from being removed, so that is told instead."""
+    meant = (await owners.directory()).agent(asked.agent, asked.workspace)
+    named: Record = {"agentId": meant.id, "name": meant.name}
+    body: Record = {"states": [*_OPEN], "limit": page_items_max}
+    try:
+        page = await owners.read(address.mailbox(meant.id), "threads_page", body)
+    except VerbRefused as refused:
+        if refused.error.get("code") != Code.NOT_FOUND.value:
+            return {**named, "threads": [], "truncated": False, "unread": refused.error.get("code")}
+        page = {}
+    return {**named, "threads": page.get("threads") or [], "truncated": page.get("nextBefore") is not None}
 
 
 async def idle(owners: Owners, asked: Idle) -> Record:
@@ -178,6 +205,7 @@ VERBS: Final[Mapping[str, Run]] = {
     "bus.thread": checked(ThreadNamed, thread),
     "bus.redeliver": checked(ThreadNamed, redeliver),
     "bus.purge": checked(Purge, purge),
+    "bus.removal": checked(Removal, removal),
     "bus.pending_idle": checked(Idle, idle),
     "bus.needs": checked(Nothing, needs),
 }

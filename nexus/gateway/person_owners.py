@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -18,8 +18,10 @@ from bus.value import Record, Value, records
 from nexus.gateway.naming import Named, resolve
 from nexus.gateway.provider_answers import ProviderSources
 from tools.base import Model
-from tools.errors import Code, Refusal, invalid_arguments, unavailable
+from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments, unavailable
 from tools.problems import problems_of
+from tools.provider import NOT_ENABLED
+from tools.team import CLOUD_MANAGED, NO_TEAM, NOT_A_MEMBER
 
 Arguments = TypeVar("Arguments", bound=Model)
 
@@ -27,6 +29,16 @@ _UNKNOWN_OUTCOME: Final = Refusal(
     Code.OUTCOME_UNKNOWN,
     "The owner did not answer in time, and it may or may not have happened. Look at what exists before trying again.",
 )
+
+
+_FOR_THE_PERSON: Final[Mapping[str, str]] = {
+    NOT_FOUND.message: "That is not there, or not any more. Look at what exists now and try again.",
+    NO_TEAM.message: "There is no such team, or not any more. `nexus team list` shows those there are.",
+    NOT_A_MEMBER.message: "That agent is not a member of this team. `nexus team show` shows who is.",
+    NOT_ENABLED.message: "You have not enabled this provider, or not any more. `nexus provider enable` does.",
+    CLOUD_MANAGED.message: "This team is managed in the cloud: only `nexus team provision` changes it.",
+}
+"""What owners say to agents, which work in one workspace and by tools, and what that is for whoever types commands."""
 
 
 class VerbRefused(Exception):
@@ -116,7 +128,7 @@ class Owners:
         except DeadlinePassed as passed:
             raise VerbRefused.by(_UNKNOWN_OUTCOME if passed.was_sent and not reads else unavailable()) from passed
         if reply.error is not None:
-            raise VerbRefused(reply.error)
+            raise VerbRefused(_in_words_for_the_person(reply.error))
         return reply.ok or {}
 
     async def read(self, to: Address, verb: str, body: Record, *, within_ms: int = call_deadline_ms_default) -> Record:
@@ -189,6 +201,11 @@ class Owners:
         ]
         meant = chosen(resolve("canvas", typed, named))
         return next(one for one in entries if one["canvasId"] == meant.id)
+
+
+def _in_words_for_the_person(error: Record) -> Record:
+    message = _FOR_THE_PERSON.get(text(error, "message"))
+    return error if message is None else {**error, "message": message}
 
 
 def chosen(resolved: Named | Refusal) -> Named:

@@ -11,7 +11,7 @@ from bus.client import DeadlinePassed
 from bus.value import Record, Value
 from nexus.gateway.person_owners import Owners, VerbRefused
 from nexus.gateway.person_table import Run, Typed, checked
-from nexus.gateway.provider_answers import NOT_INSTALLED, detail_of, enabled_paths, refusal_of, state_of
+from nexus.gateway.provider_answers import detail_of, enabled_paths, refusal_of, state_of
 from nexus.gateway.provider_detection import Sighting
 from tools.base import Model
 from tools.errors import Code, Refusal, unavailable
@@ -22,7 +22,7 @@ _NO_PROVIDER: Final = Refusal(
 )
 _NONE_OR_ONE: Final = Refusal(Code.INVALID_ARGUMENTS, "Name a provider, or say that there shall be none.")
 _UNUSABLE: Final[Mapping[str, str]] = {
-    "not installed": "Its program is not on your PATH. Install it first.",
+    "not installed": "Its program is not installed: it is not on your PATH. Install it first.",
     "not enabled": "You have not enabled it. `nexus provider enable` does, and shows which program that is.",
     "changed": "Its program is another one than you have enabled. `nexus provider show` shows both; enable it anew if "
     "it is right.",
@@ -75,7 +75,7 @@ async def provider_enable(owners: Owners, asked: ProviderNamed) -> Record:
     _known(sighting, asked.provider)
     program = sighting.programs.get(asked.provider)
     if program is None:
-        raise VerbRefused.by(NOT_INSTALLED)
+        raise VerbRefused.by(_unusable("not installed", asked.provider))
     name = sighting.known.providers[asked.provider].name
     body: Record = {"providerId": asked.provider, "name": name, "path": program.real}
     return {**await owners.ask(PROVIDERS, "provider_enable", body), "name": name}
@@ -133,7 +133,11 @@ def _usable(sighting: Sighting, provider_id: str, enabled: Mapping[str, str]) ->
         why = "not installed"
     else:
         why = "changed" if provider_id in enabled else "not enabled"
-    raise VerbRefused.by(Refusal(Code.WRONG_STATE, _UNUSABLE[why], details={"given": provider_id}))
+    raise VerbRefused.by(_unusable(why, provider_id))
+
+
+def _unusable(why: str, provider_id: str) -> Refusal:
+    return Refusal(Code.WRONG_STATE, _UNUSABLE[why], details={"given": provider_id})
 
 
 def _places(sighting: Sighting, provider_id: str, enabled: Mapping[str, str]) -> Record:

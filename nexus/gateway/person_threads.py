@@ -19,6 +19,7 @@ from bus import address
 from bus.address import Address
 from bus.client import DeadlinePassed
 from bus.limits import (
+    identifier_characters_max,
     inspection_deadline_ms,
     note_characters_max,
     page_items_max,
@@ -35,7 +36,8 @@ from tools.base import Model
 from tools.errors import Code, Refusal
 from tools.task import ThreadState
 
-ThreadId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
+ThreadId = Annotated[str, Field(min_length=1, max_length=identifier_characters_max)]
+"""Whatever was typed: what cannot be the id of a thread names none (common 1.7)."""
 Role: TypeAlias = Literal["recipient", "originator"]
 
 ROWS_OF_THREAD: Final[Mapping[Role, tuple[str, ...]]] = {
@@ -160,6 +162,8 @@ async def recipient_of(owners: Owners, thread_id: str) -> Address:
 
 async def places_of(owners: Owners, thread_id: str) -> list[tuple[Role, Address]]:
     """The mailboxes that keep anything of the thread, and what each is to it; looked up without waking any."""
+    if not address.is_id(thread_id):
+        return []
 
     async def holding(role: Role, row: str, shard: int) -> list[tuple[Role, Address]]:
         found: list[tuple[Role, Address]] = []
@@ -179,6 +183,8 @@ async def places_of(owners: Owners, thread_id: str) -> list[tuple[Role, Address]
 async def history_of(owners: Owners, thread_id: str) -> list[Record]:
     """The events that tell of the thread, in the order of cause, from the journals of all shards."""
     events: list[Record] = []
+    if not address.is_id(thread_id):
+        return events
     for record in await thread_records(owners, thread_id):
         happened = record.get("events")
         for event in happened if isinstance(happened, list) else []:

@@ -17,11 +17,12 @@ from bus.clock import Clock
 from bus.limits import call_deadline_ms_default
 from bus.value import Record, Value, records
 from nexus.connect.clients import CLIENTS, Places
+from nexus.gateway.admitting import FurtherRefusal
 from nexus.gateway.provider_clients import Clients
 from nexus.gateway.provider_detection import Detection, NoPrograms, Sighting
 from nexus.gateway.reading import OwnerRefused, Reading
-from tools.errors import NOT_FOUND, Code, Refusal
-from tools.provider import NOT_ENABLED
+from tools.errors import Code, Refusal
+from tools.provider import NO_PROVIDER, NOT_ENABLED
 from tools.provider_table import Provider, auth_hint
 from tools.times import rfc3339
 
@@ -43,11 +44,9 @@ class Listening:
     """Where the MCP address of this NEXUS is."""
 
     port: int = 0
-    configured_port: int = 0
-
-    @property
-    def is_fallback(self) -> bool:
-        return self.port != self.configured_port
+    is_fallback: bool = False
+    """Whether it is another one than the person chose. NEXUS moves to none by itself: a port that is taken ends the
+    start (nexus/sockets.py), and `--port` is a choice as config.toml is, `--port 0` included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +74,14 @@ class ProviderAnswers:
             "provider_runtime_status": self._runtime_status,
         }
 
-    async def choice_refusal(self, tool: str, arguments: Record) -> Refusal | None:
+    async def choice_refusal(self, tool: str, arguments: Record) -> FurtherRefusal | None:
         """Why agent_set_provider is certain to be refused for its provider, before a card is made (common 4.6). Raises
         DeadlinePassed."""
         if tool != "agent_set_provider":
             return None
         sighting = await self._sources.detection.sighting()
-        return refusal_of(sighting, str(arguments.get("providerId")), await self._enabled())
+        refusal = refusal_of(sighting, str(arguments.get("providerId")), await self._enabled())
+        return None if refusal is None else FurtherRefusal(refusal, is_target_changed=refusal is CHANGED)
 
     async def _list(self, reading: Reading, arguments: Record) -> Record:
         enabled, sighting = await self._enabled(), await self._sources.detection.sighting()
@@ -98,7 +98,7 @@ class ProviderAnswers:
         provider_id = str(arguments["providerId"])
         enabled, sighting = await self._enabled(), await self._sources.detection.sighting()
         if sighting.provider(provider_id) is None:
-            raise OwnerRefused(NOT_FOUND.to_record())
+            raise OwnerRefused(NO_PROVIDER.to_record())
         return {"provider": await detail_of(sighting, provider_id, enabled, self._sources, self._clock)}
 
     async def _runtime_status(self, reading: Reading, arguments: Record) -> Record:
@@ -127,7 +127,7 @@ def enabled_paths(told: Record) -> dict[str, str]:
 def refusal_of(sighting: Sighting, provider_id: str, enabled: Mapping[str, str]) -> Refusal | None:
     """Why this provider cannot be used now."""
     if sighting.provider(provider_id) is None:
-        return NOT_FOUND
+        return NO_PROVIDER
     program = sighting.programs.get(provider_id)
     if program is None:
         return NOT_INSTALLED

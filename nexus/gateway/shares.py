@@ -19,7 +19,7 @@ from typing import Final
 
 from bus.limits import gateway_shares_kept_max
 from bus.value import Value
-from tools.errors import Code, Refusal
+from tools.errors import Refusal, rate_limited
 from tools.setting_catalogue import CALLS_PER_MINUTE, CONNECTIONS, Setting
 
 _MINUTE_MS: Final = 60_000
@@ -115,4 +115,4 @@ _SENTENCES: Final = {
 
 def _refusal(what: str, limit: int, retry_seconds: int) -> Refusal:
     details: dict[str, Value] = {"limit": limit, "retryAfterSeconds": retry_seconds}
-    return Refusal(Code.RATE_LIMITED, _SENTENCES[what], retryable=True, details=details)
+    return rate_limited(_SENTENCES[what], details)

@@ -9,7 +9,7 @@ import pytest
 
 from bus import address
 from bus.address import DIRECTORY
-from bus.value import Value
+from bus.value import Record, Value
 from tests.support.gateway_bench import in_loop
 from tests.support.home_bench import HomeBench
 from tools.fence import is_plain_name
@@ -151,6 +151,35 @@ async def test_collected_a_creation_tells_the_request_id_that_it_will_have() -> 
         collected = await bench.content(token, "agent_create", {"name": "Fay"})
         assert (collected["status"], "requestId" in collected) == ("collected", True)
         assert "Fay" not in await _agents(bench)
+
+
+@in_loop
+async def test_collected_an_invitation_and_a_task_tell_the_ids_that_they_will_have() -> None:
+    """common 4.4: later steps may use them"""
+    async with HomeBench() as bench:
+        token, channel_id = await _begun(bench)
+        await bench.content(await bench.agent("a3", "Cy", "w1"), "agent_inbox")
+        await bench.hosts.ok(address.agent("a1"), "agent_set_mode", {"mode": "plan_collect"})
+        invited = await bench.content(token, "agent_invite_to_channel", {"agentId": "a2", "channelId": channel_id})
+        assert (invited["status"], isinstance(invited["requestId"], str)) == ("collected", True)
+        task: Record = {"title": "Count", "instructions": "All of them."}
+        sent = await bench.content(token, "agent_trigger", {"agentId": "a3", "task": task})
+        assert (sent["status"], isinstance(sent["threadId"], str)) == ("collected", True)
+        part = {**task, "parentThreadId": sent["threadId"]}
+        later = await bench.content(token, "agent_trigger", {"agentId": "a3", "task": part})
+        assert later["status"] == "collected"
+        nothing = await bench.content(
+            token, "agent_trigger", {"agentId": "a3", "task": {**task, "parentThreadId": "x"}}
+        )
+        assert nothing["error"]["code"] == "not_found", "common 4.6"
+        await bench.hosts.ok(address.agent("a1"), "plan_run", {"planId": sent["planId"], "through": 2})
+        async with asyncio.timeout(20):
+            threads: Any = []
+            while not threads:
+                threads = (await bench.hosts.ok(address.mailbox("a3"), "threads_page"))["threads"]
+        assert [one["threadId"] for one in threads] == [sent["threadId"]]
+        waiting: Any = (await bench.hosts.ok(W1, "channel_requests"))["requests"]
+        assert [one["requestId"] for one in waiting] == [invited["requestId"]]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ class Bench(HomeBench):
 
     def __init__(self) -> None:
         self.machine = ScriptedMachine()
-        self.sources = ProviderSources(self.machine, listening=Listening(4471, 4470))
+        self.sources = ProviderSources(self.machine, listening=Listening(4471))
         super().__init__(self.sources)
 
     async def ready(self) -> str:
@@ -31,6 +31,11 @@ class Bench(HomeBench):
 
     async def enable(self, provider_id: str, path: str) -> None:
         await self.hosts.ok(PROVIDERS, "provider_enable", {"providerId": provider_id, "name": "Codex", "path": path})
+
+    async def cards(self) -> list[str]:
+        listed = (await self.hosts.ok(address.agent("a1"), "approvals_list", {"all": True}))["approvals"]
+        assert isinstance(listed, list)
+        return [str(one["state"]) for one in listed if isinstance(one, dict)]
 
     async def states(self, token: str, **arguments: Any) -> dict[str, dict[str, Any]]:
         content = await self.content(token, "provider_list", arguments)
@@ -95,9 +100,54 @@ async def test_a_program_that_changed_after_the_approval_is_not_given() -> None:
         await bench.hosts.ok(address.agent("a1"), "approval_decide", decision)
         bench.machine.install("codex", "/tmp/codex")
         assert (await bench.choose(token))["error"]["code"] == "wrong_state"
+        assert await bench.cards() == ["lapsed"]
         await bench.enable("codex", "/tmp/codex")
-        assert (await bench.choose(token))["error"]["code"] == "approval_lapsed"
+        assert (await bench.choose(token))["error"]["code"] == "approval_required"
+        assert await bench.cards() == ["lapsed", "pending"]
         assert (await bench.content(token, "agent_get", {"agentId": "a2"}))["defaultProvider"] is None
+
+
+@in_loop
+async def test_a_program_that_changed_while_its_card_waits_is_refused_at_once_and_the_card_lapses() -> None:
+    """common 4.6, 5.3"""
+    async with Bench() as bench:
+        token = await bench.ready()
+        bench.machine.install("codex", "/opt/codex")
+        await bench.enable("codex", "/opt/codex")
+        asked = (await bench.choose(token))["error"]["approvalId"]
+        assert (await bench.choose(token))["error"]["approvalId"] == asked, "common 5.1"
+        bench.machine.install("codex", "/tmp/codex")
+        assert (await bench.choose(token))["error"]["code"] == "wrong_state"
+        assert await bench.cards() == ["lapsed"]
+
+
+@in_loop
+async def test_a_program_enabled_anew_while_a_card_waits_makes_another_card() -> None:
+    """common 5.3: the person is not to approve what is not there any more"""
+    async with Bench() as bench:
+        token = await bench.ready()
+        bench.machine.install("codex", "/opt/codex")
+        await bench.enable("codex", "/opt/codex")
+        asked = (await bench.choose(token))["error"]["approvalId"]
+        bench.machine.install("codex", "/tmp/codex")
+        await bench.enable("codex", "/tmp/codex")
+        lapsed = (await bench.choose(token))["error"]
+        assert (lapsed["code"], lapsed["approvalId"] == asked) == ("approval_lapsed", False)
+        assert await bench.cards() == ["lapsed", "pending"]
+
+
+@in_loop
+async def test_a_program_that_is_gone_for_a_while_leaves_its_card() -> None:
+    """common 5.2: a refusal does not use an approval up"""
+    async with Bench() as bench:
+        token = await bench.ready()
+        bench.machine.install("codex", "/opt/codex")
+        await bench.enable("codex", "/opt/codex")
+        asked = (await bench.choose(token))["error"]["approvalId"]
+        del bench.machine.programs["codex"]
+        assert (await bench.choose(token))["error"]["code"] == "wrong_state"
+        bench.machine.install("codex", "/opt/codex")
+        assert (await bench.choose(token))["error"]["approvalId"] == asked
 
 
 @in_loop
@@ -149,6 +199,7 @@ async def test_a_detail_says_what_is_documented_and_where_a_sign_in_is() -> None
         assert detail["authHint"] == "It has signed in: ~/.codex/auth.json exists."
         unknown = await bench.content(token, "provider_detail", {"providerId": "unknown"})
         assert unknown["error"]["code"] == "not_found"
+        assert "workspace" not in unknown["error"]["message"], "common 3.4: providers are app-wide"
 
 
 @in_loop
@@ -170,10 +221,9 @@ async def test_the_runtime_tells_its_port_and_null_for_what_is_not_there() -> No
         token = await bench.ready()
         assert await bench.content(token, "provider_runtime_status") == {
             "knowledge": {"enabled": None},
-            "listener": {"port": 4471, "isFallback": True},
+            "listener": {"port": 4471, "isFallback": False},
             "retrievalIndex": {"appliedSequence": None},
         }
-    assert not Listening(4470, 4470).is_fallback
 
 
 @in_loop

@@ -54,6 +54,26 @@ async def test_a_team_of_several_workspaces_is_shown_by_names_and_by_nothing_els
 
 
 @in_loop
+async def test_what_is_certain_to_be_refused_is_not_collected_and_what_an_earlier_step_makes_is() -> None:
+    """common 4.4, 4.6"""
+    async with HomeBench() as bench:
+        await bench.workspace("w1", "Mine")
+        ada = await bench.agent("a1", "Ada", "w1")
+        taken = await bench.content(ada, "team_create", {"name": "Taken"})
+        await bench.hosts.ok(address.agent("a1"), "agent_set_mode", {"mode": "plan_collect"})
+        made = await bench.content(ada, "team_create", {"name": "Reviewers"})
+        assert made["status"] == "collected"
+        assert await refused(bench, ada, "team_create", name="Taken") == "invalid_arguments"
+        assert await refused(bench, ada, "team_add_member", teamId="unknown", agentId="a1") == "not_found"
+        assert await refused(bench, ada, "team_remove_member", teamId=taken["teamId"], agentId="a1") == "not_found"
+        for team_id in (made["teamId"], taken["teamId"]):
+            added = await bench.content(ada, "team_add_member", {"teamId": team_id, "agentId": "a1"})
+            assert added["status"] == "collected"
+            left = await bench.content(ada, "team_remove_member", {"teamId": team_id, "agentId": "a1"})
+            assert left["status"] == "collected", "an earlier step makes it a member"
+
+
+@in_loop
 async def test_a_page_of_teams_leads_to_the_next_with_a_sealed_cursor() -> None:
     """common 7.3"""
     async with HomeBench() as bench:

@@ -85,7 +85,7 @@ def test_a_thread_is_shown_with_owner_shard_lease_rows_and_events(monkeypatch: p
             "owner: mailbox/-/b1, shard 0",
             "state: working",
             "from Ada (a1) to Bo (b1)",
-            "attempts: 2",
+            "attempts: 2 of 5, given to a runtime 3 times",
             "lease: until 2027-01-15T08:02:00.000Z, silent for 45000 ms, runtime r1, delivery t1.d1",
             'mailbox/-/b1 received/t1 {"state": "working"}',
             'mailbox/-/b1 lease/t1 {"attempt": 2}',
@@ -119,7 +119,9 @@ def test_a_thread_is_shown_from_store_and_log_when_its_mailbox_does_not_answer_o
         assert "owner: no mailbox keeps it" in told.stdout
         assert "thread.queued" in told.stdout
         port.caller.on("trace_thread", {"records": []}, "host")
-        assert run.bus("thread", "t1").exit_code == exit_codes.REFUSED
+        nothing = run.bus("thread", "t1")
+        assert nothing.exit_code == exit_codes.REFUSED
+        assert "nexus-bus thread" not in nothing.stderr, "it does not recommend itself"
 
 
 def test_a_lease_is_taken_and_where_there_is_none_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +143,7 @@ def test_an_agent_is_paused_and_resumed(monkeypatch: pytest.MonkeyPatch) -> None
         assert port.caller.bodies("agent_pause") == [{"paused": True}, {"paused": False}]
 
 
-def test_a_purge_without_yes_changes_nothing_says_what_it_would_do_and_ends_as_refused(
+def test_a_purge_without_yes_changes_nothing_says_what_it_would_do_and_ends_as_wrong_usage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """mesh 4.2"""
@@ -153,7 +155,7 @@ def test_a_purge_without_yes_changes_nothing_says_what_it_would_do_and_ends_as_r
 
     with commands(monkeypatch, {**SCRIPT, ("mailbox/-/b1", "mail_purge"): purged}) as (run, port):
         kept = run.bus("purge", "Bo")
-        assert kept.exit_code == exit_codes.REFUSED
+        assert kept.exit_code == exit_codes.USAGE
         assert "300 threads that wait for agent Bo (b1) would end cancelled" in kept.stderr
         told: Any = json.loads(run.bus("purge", "Bo", "--json").stdout)
         assert told["error"]["wouldCancel"] == 300

@@ -29,6 +29,7 @@ PERSON: Final = (
     ("agent", "list"),
     ("agent", "token", "Ada", "--replace"),
     ("agent", "remove", "Ada"),
+    ("agent", "remove", "Ada", "--yes"),
     ("canvas", "import", "{scene}", "--workspace", "Site"),
     ("canvas", "export", "Plan", "-"),
     ("canvas", "grant", "Plan", "Ada", "editor"),

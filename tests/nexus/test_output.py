@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 import typer
+from rich.cells import cell_len
 
 from bus.value import Value
 from nexus import output
@@ -154,3 +155,16 @@ def test_progress_says_nothing_about_what_is_quick(capsys: pytest.CaptureFixture
     with progress("Importing"):
         pass
     assert capsys.readouterr().err == ""
+
+
+def test_the_last_column_is_cut_to_the_width_of_the_terminal_and_not_to_nothing() -> None:
+    rows: list[list[Value]] = [
+        ["t1", "A title that is longer than there is room for"],
+        ["t2", "\u7d50" * 30],
+        ["t3", "Short"],
+    ]
+    lines = table(("id", "title"), rows, 30)
+    assert [cell_len(line) <= 30 for line in lines] == [True] * 4
+    assert (lines[1].endswith("\u2026"), lines[2].endswith("\u2026"), lines[3]) == (True, True, "t3  Short")
+    assert "A title that is lon" in table(("id", "title"), rows, 3)[1]
+    assert table(("id", "title"), rows)[1].endswith("room for")

@@ -106,7 +106,10 @@ def test_only_an_agent_of_the_channels_workspace_is_added() -> None:
 
 def test_only_a_member_is_removed() -> None:
     with running_port(SCRIPT) as port:
-        assert refused_code(ask(port, "channel.remove", {"channel": "h1", "agent": "a2"})) == "not_found"
+        none = ask(port, "channel.remove", {"channel": "h1", "agent": "a2"})
+        assert refused_code(none) == "not_found" and "not a member" in none["error"]["message"]
+        nobody = ask(port, "channel.remove", {"channel": "h1", "agent": "Nobody"})
+        assert refused_code(nobody) == "not_found" and "No agent" in nobody["error"]["message"]
         assert _sent(port, "channel_remove") == []
 
 

@@ -39,7 +39,7 @@ from tests.nexus.test_person_scenes import exported, importing
 from tests.support.person_port import RunningPort, running_port
 from tests.support.scripted_caller import Script
 from tests.tools.test_secrets import CREDENTIALS
-from tools.errors import Code, Refusal
+from tools.errors import Code, Refusal, unavailable
 
 HOSTILE = "Ada\x1b]52;c;eA==\x07\u202e[red]"
 
@@ -166,7 +166,32 @@ def test_an_ambiguous_name_ends_with_1_and_lists_the_ids(monkeypatch: pytest.Mon
         assert result.stdout == ""
         assert "a1  Ada  (workspace w1)" in result.stderr
         assert "a2  Ada  (workspace w2)" in result.stderr
-        assert run.nexus("agent", "remove", "Ada", "--workspace", "Shop").exit_code == exit_codes.OK
+        assert run.nexus("agent", "remove", "Ada", "--workspace", "Shop", "--yes").exit_code == exit_codes.OK
+
+
+def test_removing_an_agent_shows_first_which_tasks_would_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """common 8, security 2.15: other removals want --yes too"""
+    waiting: Record = {
+        "threadId": "t1",
+        "state": "queued",
+        "from": {"agentId": "a1", "name": "Ada"},
+        "title": f"Count {HOSTILE}",
+    }
+    page: Record = {"threads": [waiting], "nextBefore": None}
+    script: Script = {**LISTS, ("app/-/directory", "agent_remove"): {}, ("mailbox/-/b1", "threads_page"): page}
+    with commands(monkeypatch, script) as (run, port):
+        first = run.nexus("agent", "remove", "Bo")
+        assert first.exit_code == exit_codes.USAGE
+        assert "ends 1 open task as cancelled" in first.stderr and "t1  queued  from Ada (a1): Count" in first.stderr
+        assert "--yes" in first.stderr and "\x1b" not in first.stderr
+        assert port.caller.bodies("agent_remove") == []
+        assert port.caller.bodies("threads_page")[0]["states"] == ["queued", "delivered", "working"]
+        port.caller.on("threads_page", unavailable(), "mailbox/-/b1")
+        assert "cannot be read now (unavailable)" in run.nexus("agent", "remove", "Bo").stderr
+        port.caller.on("threads_page", {"threads": [], "nextBefore": None}, "mailbox/-/b1")
+        assert "It has no open task." in run.nexus("agent", "remove", "Bo").stderr
+        assert run.nexus("agent", "remove", "Bo", "--yes").exit_code == exit_codes.OK
+        assert port.caller.bodies("agent_remove") == [{"agentId": "b1"}]
 
 
 def test_what_others_typed_cannot_act_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,7 @@ def test_the_program_that_is_there_is_enabled_by_its_real_path(monkeypatch: pyte
         ]
         absent = run.nexus("provider", "enable", "claude")
         assert absent.exit_code == exit_codes.REFUSED and "not installed" in absent.stderr
+        assert "provider_list" not in absent.stderr, "that is an agent's word"
         assert len(port.caller.bodies("provider_enable")) == 1
 
 

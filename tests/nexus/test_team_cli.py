@@ -12,6 +12,8 @@ from nexus import exit_codes, team_cli
 from tests.nexus.test_person_cli import HOSTILE, commands
 from tests.nexus.test_person_port import LISTS
 from tests.support.scripted_caller import Script, Sent
+from tools.errors import NOT_FOUND, Refusal
+from tools.team import CLOUD_MANAGED, NO_TEAM, NOT_A_MEMBER
 
 LISTED: list[Value] = [
     {"teamId": "t1", "name": "Reviewers", "memberCount": 1, "origin": "local"},
@@ -61,6 +63,18 @@ def test_a_team_is_made_filled_emptied_and_deleted(monkeypatch: pytest.MonkeyPat
         refused = run.nexus("team", "delete", "Reviewers")
         assert refused.exit_code == exit_codes.USAGE and port.caller.bodies("team_delete") == []
         assert run.nexus("team", "delete", "Reviewers", "--yes").stdout == "Team Reviewers (t1) is deleted.\n"
+
+
+@pytest.mark.parametrize("refusal", [NOT_FOUND, NO_TEAM, NOT_A_MEMBER, CLOUD_MANAGED], ids=range(4))
+def test_a_refusal_that_speaks_to_agents_is_said_in_other_words(
+    monkeypatch: pytest.MonkeyPatch, refusal: Refusal
+) -> None:
+    with commands(monkeypatch, {**owner(), ("teams/-/teams", "team_remove_member"): refusal}) as (run, _):
+        refused = run.nexus("team", "remove", "Reviewers", "Bo")
+        assert refused.exit_code == exit_codes.REFUSED
+        assert refused.stderr.startswith("Refused: ") and len(refused.stderr) > 30
+        for word in (refusal.message, "your workspace", "team_"):
+            assert word not in refused.stderr
 
 
 def test_a_file_of_cloud_teams_names_agents_by_id_or_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

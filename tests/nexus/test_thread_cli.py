@@ -27,6 +27,7 @@ THREAD: Record = {
     "title": "Count the beans",
     "priority": "p2",
     "attempt": 2,
+    "deliveries": 3,
     "queuedAt": "2027-01-15T08:00:00.000Z",
     "changedAt": "2027-01-15T08:01:00.000Z",
     "deadline": "2027-01-16T08:00:00.000Z",
@@ -134,7 +135,7 @@ def test_a_thread_is_shown_whole_with_what_agents_wrote_behind_a_bar(monkeypatch
             "to: Bo (b1)",
             "workspace: Shop",
             "deadline: 2027-01-16T08:00:00.000Z",
-            "attempts: 2",
+            "attempts: 2 of 5, given to a runtime 3 times",
             "lease: until 2027-01-15T08:02:00.000Z, silent for 45000 ms, runtime r1, delivery t1.d1",
             "chain: Cy (c1) > Ada (a1)",
             "task: Count the beans (priority p2)",
@@ -227,3 +228,14 @@ def test_each_command_has_examples_exit_codes_home_and_json(name: str) -> None:
     for part in (f"nexus thread {name}", "Examples:", "Exit codes:", "--home", "--json"):
         assert part in shown
     assert f"thread.{name}" in VERBS
+
+
+@pytest.mark.parametrize("id_", ["evil\x1b[31m", "no/id", "x" * 200])
+def test_an_id_that_cannot_be_one_is_not_found_and_asks_nobody(monkeypatch: pytest.MonkeyPatch, id_: str) -> None:
+    """common 1.7, security 2.15"""
+    with commands(monkeypatch, SCRIPT) as (run, port):
+        for refused in (run.nexus("thread", "show", id_), run.nexus("thread", "cancel", id_), run.bus("thread", id_)):
+            assert refused.exit_code == exit_codes.REFUSED
+            assert "No thread has that id" in refused.stderr or "No mailbox keeps" in refused.stderr
+            assert "\x1b" not in refused.stderr
+        assert port.caller.sent_of("owners_holding") == []

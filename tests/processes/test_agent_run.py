@@ -357,7 +357,7 @@ def test_a_runtime_whose_agent_is_removed_ends_and_says_so(place: Place, tmp_pat
     pair = place.pair("removed")
     with agent_run(home(pair), pair.worker_id, command=program("wait", tmp_path)) as run:
         run.said("ready", agentId=pair.worker_id)
-        pair.place.running.person("agent", "remove", pair.worker_id)
+        pair.place.running.person("agent", "remove", pair.worker_id, "--yes")
         assert run.ended() == 1
 
 

@@ -87,7 +87,7 @@ def test_an_agent_fills_the_disk_and_the_person_stops_it_and_goes_on() -> None:
             assert worker.ok("canvas_list") == {"canvases": []}
             assert late.ok("canvas_list") == {"canvases": []}, "its first call notes that it ran"
             running.workspace("Another")
-            running.person("agent", "remove", filler_id)
+            running.person("agent", "remove", filler_id, "--yes")
             assert filler.post(b"{}", "tools/list")[0] == 401
             long: dict[str, Any] = {"agentId": worker_id, "task": {**TASK, "instructions": LONG}}
             assert late.call("agent_trigger", long).code == "storage_full"

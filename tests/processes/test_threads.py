@@ -75,7 +75,7 @@ def test_threads_are_listed_shown_ended_and_withheld_and_a_killed_host_changes_n
     assert (operator["owner"], operator["now"]["state"]) == (f"mailbox/-/{bo_id}", "queued")
     assert [event["type"] for event in operator["events"]] == ["thread.offered", "thread.queued"]
     kept = bus(running, "purge", "Bo")
-    assert (kept.code, "4 threads that wait" in kept.err) == (exit_codes.REFUSED, True)
+    assert (kept.code, "4 threads that wait" in kept.err) == (exit_codes.USAGE, True)
     assert set(listed(running, "--agent", "Bo", "--state", "open")) == {*sent[1:]}
     assert json.loads(bus(running, "purge", "Bo", "--yes", "--json").out)["cancelled"] == 4
     assert listed(running, "--agent", "Bo", "--state", "open") == {}

@@ -78,7 +78,7 @@ def use(used: Used) -> None:
         assert McpHttp(used.url, None).post(b"{}", "tools/list", None, **headers)[0] == 401
     used.token_of(used.person("agent", "token", "Ada", "--replace"))
     assert first.post(b"{}", "tools/list")[0] == 401
-    used.person("agent", "remove", "Bo")
+    used.person("agent", "remove", "Bo", "--yes")
     used.person("backup", str(used.tree.parent / "backup"))
 
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from tools.agent import TOOLS, AgentReplyInput, AgentTriggerInput
 from tools.base import Capability, Family, Kind, Route, Scope, ScopedInput, Tool
+from tools.problems import problems_of
 from tools.schema import input_schema, output_schema
 from tools.task import TaskEnvelope
 
@@ -76,6 +77,11 @@ def test_a_task_needs_a_title_and_instructions(missing: str) -> None:
         {"priority": "p5"},
         {"deadline": "2027-01-01T00:00:00"},
         {"contextRefs": ["window://w1"]},
+        {"contextRefs": ["canvas://c1?x=1"]},
+        {"contextRefs": ["canvas://c1#part"]},
+        {"contextRefs": ["canvas://c1/elements"]},
+        {"contextRefs": ["canvas://c1\n"]},
+        {"contextRefs": ["canvas://"]},
     ],
     ids=str,
 )
@@ -83,6 +89,14 @@ def test_a_task_that_does_not_fit_is_refused(field: dict[str, Any]) -> None:
     """mesh 3.1"""
     with pytest.raises(ValidationError):
         TaskEnvelope.model_validate({**TASK, **field})
+
+
+def test_a_reference_to_something_else_is_told_what_can_be_named() -> None:
+    """mesh 3.1, common 6.3"""
+    with pytest.raises(ValidationError) as refused:
+        TaskEnvelope.model_validate({**TASK, "contextRefs": ["canvas://c1", "memory://m1"]})
+    [(path, sentence)] = problems_of(refused.value).items()
+    assert path == "contextRefs.1" and "only canvases can be named today" in sentence
 
 
 def test_data_nested_without_end_is_refused_and_not_followed() -> None:

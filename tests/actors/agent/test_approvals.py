@@ -17,6 +17,7 @@ from tests.actors.agent.approving import (
     asked,
     decide,
     persona_of,
+    raw_admission,
     states,
 )
 from tests.support.admitting import Caller
@@ -147,6 +148,18 @@ def test_the_twenty_first_card_is_refused_and_repeats_still_find_theirs(home: Ho
     assert asked(home) == first
     decide(home, first, "deny")
     assert ask(home, "One more").code == Code.APPROVAL_REQUIRED
+
+
+def test_a_waiting_card_whose_target_changed_makes_way_for_another_even_when_no_more_fit(home: Home) -> None:
+    """common 5.1, 5.3"""
+    first = at(raw_admission(home, {"title": "Plan"}), "refusal", "approvalId")
+    for number in range(approvals_pending_max - 1):
+        assert ask(home, f"Persona {number}").code == Code.APPROVAL_REQUIRED
+    assert at(raw_admission(home, {"title": "Plan"}), "refusal", "approvalId") == first
+    refusal = at(raw_admission(home, {"title": "Secret plan"}), "refusal")
+    assert at(refusal, "code") == Code.APPROVAL_LAPSED
+    assert at(refusal, "approvalId") != first
+    assert sorted(states(home)) == ["lapsed", *["pending"] * approvals_pending_max]
 
 
 def test_a_call_that_is_certain_to_fail_makes_no_card(home: Home) -> None:

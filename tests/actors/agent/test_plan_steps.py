@@ -12,7 +12,7 @@ from actors.agent.plan_steps import OpenPlan, Settlement, depends_on_collected, 
 from actors.agent.shortening import shortened
 from bus.limits import plans_kept_max
 from bus.value import Record
-from tests.actors.agent.planning import Planning, canvas
+from tests.actors.agent.planning import Planning
 from tests.support.reading import at
 from tools.errors import Code, Refusal
 from tools.schema import Collected
@@ -156,16 +156,16 @@ def test_a_dry_run_is_not_certain_for_what_a_waiting_step_makes_or_changes(plann
     plan_id = str(at(planning.collect(creation), "planId"))
     planning.collect(planning.write("c1"))
     state = planning.bench.state
-    for target, depends in ((creation.target, True), (canvas("c1"), True), (canvas("c2"), False)):
-        assert depends_on_collected(state, target) is depends
+    for canvas_id, depends in ((creation.target.id, True), ("c1", True), ("c2", False)):
+        assert depends_on_collected(state, planning.write(canvas_id)) is depends
     planning.person("plan_discard", planId=plan_id)
-    assert not depends_on_collected(planning.bench.state, creation.target)
+    assert not depends_on_collected(planning.bench.state, planning.write(creation.target.id))
 
 
 def test_a_running_plan_makes_no_dry_run_uncertain(planning: Planning) -> None:
     planning.begin()
     planning.record(planning.write("c1"))
-    assert not depends_on_collected(planning.bench.state, canvas("c1"))
+    assert not depends_on_collected(planning.bench.state, planning.write("c1"))
 
 
 def test_the_oldest_ended_plans_make_room_and_an_open_one_stays(planning: Planning) -> None:

@@ -9,7 +9,7 @@ from bus.limits import blocked_senders_max
 from tests.support.bench import PERSON, agent, owner
 from tests.support.exchange import Home
 from tests.support.reading import at
-from tools.errors import NOT_FOUND, Code, Refusal
+from tools.errors import Code, Refusal
 
 EVE = address.agent("a2")
 
@@ -74,7 +74,8 @@ def test_an_agent_is_told_of_its_own_block_and_of_nobody_elses(home: Home) -> No
 
 
 def test_blocks_are_bounded_and_name_another_agent(home: Home) -> None:
-    assert home.refused(EVE, "agent_block", {"agentId": "a2", "blocked": True}, PERSON) == NOT_FOUND
+    itself = home.refused(EVE, "agent_block", {"agentId": "a2", "blocked": True}, PERSON)
+    assert itself.code is Code.WRONG_STATE and "itself" in itself.message
     for number in range(blocked_senders_max):
         home.ok(EVE, "agent_block", {"agentId": f"x{number}", "blocked": True}, PERSON)
     refusal = home.refused(EVE, "agent_block", {"agentId": "a1", "blocked": True}, PERSON)

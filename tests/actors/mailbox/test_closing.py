@@ -107,7 +107,8 @@ def test_only_the_recipient_closes_a_thread_and_others_learn_nothing(home: Home,
 def test_a_task_that_was_not_read_cannot_be_answered(home: Home) -> None:
     """mesh 4.1"""
     thread_id = home.triggered("a1", "a2")
-    assert _refused(_reply(home, "a2", thread_id)).code is Code.WRONG_STATE
+    unread = _refused(_reply(home, "a2", thread_id))
+    assert unread.code is Code.WRONG_STATE and "read your inbox first" in unread.message
 
 
 def test_a_reply_beyond_its_bytes_is_too_large_and_the_thread_stays_open(home: Home) -> None:

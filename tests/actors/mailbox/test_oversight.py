@@ -118,6 +118,43 @@ def test_requeueing_makes_a_new_thread_of_an_exhausted_one_and_once(home: Home) 
     assert ends == {thread_id: "failed", made["threadId"]: "completed"}, "each thread keeps exactly one end"
 
 
+def test_an_ended_thread_goes_on_telling_its_attempt_and_how_often_it_was_delivered(home: Home) -> None:
+    """mesh 4.4: taking a lease uses no attempt, so the next delivery has the same number; deliveries count all."""
+    thread_id = home.triggered("a1", "a2")
+    assert _attempts(home, thread_id) == (0, 0)
+    _lease(home)
+    _ask(home, "mail_redeliver", threadId=thread_id)
+    assert _attempts(home, thread_id) == (0, 1)
+    delivery = at(_lease(home), "deliveries", 0)
+    assert delivery["attempt"] == 1
+    home.mailbox_call("a2", "mail_start", deliveryId=delivery["deliveryId"])
+    assert _attempts(home, thread_id) == (1, 2)
+    home.mailbox_call("a2", "mail_finish", deliveryId=delivery["deliveryId"], outcome="completed", body="7")
+    assert _attempts(home, thread_id) == (1, 2)
+
+
+def test_attempts_of_a_given_up_thread_stay_and_a_requeued_one_begins_anew(home: Home) -> None:
+    """mesh 4.4"""
+    thread_id = home.triggered("a1", "a2")
+    _exhaust(home)
+    assert _attempts(home, thread_id) == (lease_attempts_max, lease_attempts_max)
+    made = str(_ask(home, "thread_requeue", threadId=thread_id)["threadId"])
+    assert _attempts(home, made) == (0, 0)
+    _lease(home)
+    _ask(home, "thread_cancel", threadId=made)
+    assert _attempts(home, made) == (1, 1), "it had been given out, though nothing came of it"
+
+
+def _attempts(home: Home, thread_id: str) -> tuple[Value, Value]:
+    listed = _ask(home, "threads_page")["threads"]
+    assert isinstance(listed, list)
+    [row] = [one for one in listed if isinstance(one, dict) and one["threadId"] == thread_id]
+    whole = _ask(home, "thread_get", threadId=thread_id)["received"]
+    assert isinstance(whole, dict)
+    assert (whole["attempt"], whole["deliveries"]) == (row["attempt"], row["deliveries"])
+    return row["attempt"], row["deliveries"]
+
+
 def _notices(home: Home) -> list[Record]:
     found = home.inbox("a1")["notifications"]
     assert isinstance(found, list)

@@ -156,7 +156,7 @@ def test_the_21st_request_of_an_agent_is_refused(home: ChannelHome) -> None:
         home.invited("a1", channel, f"n{number:03}")
     refused = home.invites("a1", channel, "a3")
     assert isinstance(refused, Refusal)
-    assert refused.code is Code.RATE_LIMITED
+    assert refused.code is Code.RATE_LIMITED and refused.retryable
     assert refused.details == {"limit": channel_requests_per_agent_max, "limitName": "agent"}
     assert home.invited("a1", channel, "n000"), "one that waits is still answered"
     assert home.invited("a2", channel, "a3"), "another agent has room of its own"

@@ -66,6 +66,7 @@ def test_an_agent_may_ask_for_so_many_within_the_hour(home: ChannelHome) -> None
     refused = home.creates("a1", "Fay again")
     assert isinstance(refused, Refusal)
     assert (refused.code, refused.details["limit"]) == (Code.RATE_LIMITED, agent_creations_max)
+    assert refused.retryable, "like every limit that is over with time"
     assert home.accepted("a2", "Gus"), "another agent has a rate of its own"
     wait = refused.details["retryAfterSeconds"]
     assert isinstance(wait, int)
