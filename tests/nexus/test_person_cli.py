@@ -170,7 +170,7 @@ def test_an_ambiguous_name_ends_with_1_and_lists_the_ids(monkeypatch: pytest.Mon
 
 
 def test_removing_an_agent_shows_first_which_tasks_would_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """common 8, security 2.15: other removals want --yes too"""
+    """security 2.15; other removals want --yes too"""
     waiting: Record = {
         "threadId": "t1",
         "state": "queued",
