@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from actors.canvas import deleting, found, importing, reads
+from actors.canvas.connect import connect_elements
 from actors.canvas.create import create_elements
 from actors.canvas.giving_out import export_part
 from actors.canvas.invariants import problems
@@ -33,6 +34,7 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
     "canvas_create_elements": _written(write(inputs.CanvasCreateElementsInput, "created", create_elements)),
     "canvas_update_elements": _written(write(inputs.CanvasUpdateElementsInput, "updated", update_elements)),
     "canvas_move_elements": _written(write(inputs.CanvasMoveElementsInput, "moved", move_elements)),
+    "canvas_connect_elements": _written(write(inputs.CanvasConnectElementsInput, "connected", connect_elements)),
     "canvas_delete_elements": _written(write(inputs.CanvasDeleteElementsInput, "deleted", delete_elements)),
     "canvas_restore_elements": _written(write(inputs.CanvasRestoreElementsInput, "restored", restore_elements)),
     "canvas_create": Verb(found.create_canvas, _CALLERS),

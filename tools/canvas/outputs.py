@@ -86,7 +86,7 @@ class Change(Model):
     elementId: str
     revision: int
     by: str
-    what: Literal["created", "updated", "moved", "deleted", "restored"]
+    what: Literal["created", "updated", "moved", "connected", "deleted", "restored"]
 
 
 class LeftOut(Model):
