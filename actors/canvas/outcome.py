@@ -44,12 +44,11 @@ def applied(revision: int, element_ids: Iterable[str]) -> Record:
 
 def conflict(state: CanvasState, revision: int, since: int) -> Record:
     """Somebody wrote after revision `since`: what, newest first."""
-    changed = [(entry.revision, id_) for id_, entry in state.entries.items() if entry.revision > since]
-    changed.sort(reverse=True)
+    changed = state.changed_since(since, changed_since_max + 1)
     listed: list[Value] = []
-    for at, id_ in changed[:changed_since_max]:
+    for id_ in changed[:changed_since_max]:
         entry = state.entries[id_]
-        listed.append({"elementId": id_, "revision": at, "by": entry.by, "what": entry.what})
+        listed.append({"elementId": id_, "revision": entry.revision, "by": entry.by, "what": entry.what})
     outcome: Record = {"outcome": "conflict", "currentRevision": revision, "changedSince": listed}
     return outcome if len(changed) <= changed_since_max else {**outcome, "truncated": True}
 
