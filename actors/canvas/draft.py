@@ -113,7 +113,7 @@ class Draft:
     def members(self, membership: Membership) -> Iterator[Record]:
         """The live elements that belong to that frame or group, as they now are; none is walked over that does not and
         did not."""
-        candidates = [*self.state.indexes.members(membership), *self._joined.get(membership, ())]
+        candidates = [*self.state.kept.members.get(membership, ()), *self._joined.get(membership, ())]
         for id_ in dict.fromkeys(candidates):
             element = self.find_live(id_)
             if element is not None and membership in memberships(element):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from actors.canvas.stored import stored_record, stored_text, stored_whole
+from bus.message_record import message_record
 from bus.value import Record
 
 
-@dataclass(frozen=True, slots=True)
+@message_record
 class Entry:
     """One stored element. `deletion` is there only while it is deleted through a call (see remove.py)."""
 

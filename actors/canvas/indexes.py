@@ -1,23 +1,27 @@
 """What is kept beside a canvas's elements, so that nothing has to walk over all of them (canvas 5). Never stored.
 
-| kept | for | built |
-| --- | --- | --- |
-| types | the overview: how many live elements of each type | with every element, also while loading |
-| members | moving and deleting frames and groups, and what a call touches | likewise |
-| order | stacking order: regions, exports, what is put on top | when first needed, in steps |
-| labelled | the overview: the first labels | likewise |
-| recent | conflicts: what was changed last | likewise |
-| live, deleted | regions, and the extent of all | when the first region or overview is asked for, in steps |
+| kept | for |
+| --- | --- |
+| types | the overview: how many live elements of each type |
+| members | moving and deleting frames and groups, and what a call touches |
+| order | stacking order: regions, exports, what is put on top |
+| labelled | the overview: the first labels |
+| recent | conflicts: what was changed last |
+| live, deleted | regions, and the extent of all; only where somebody asked for one of them |
 
-What is built is kept with every put from then on. Elements that a step has not come to are the only ones missing in
-`live` and `deleted`, and a step passes over those that a put has brought there already.
+Invariants:
+- Nothing of it is there until it is first needed: neither loading nor importing a canvas pays for it. Then it is built
+  in steps, and kept with every put from there on.
+- A put in the middle of building throws away what was built. A host lets nothing of an owner be decided between two
+  steps, so that is rare.
+- `entries` are always those of one canvas. Nothing here refers to the canvas, and no step to this: no cycles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeVar
 
 from actors.canvas.boxes import Boxes
@@ -27,13 +31,14 @@ from actors.canvas.geometry import box_of, text
 from actors.canvas.sorted_keys import SortedKeys
 from bus.value import Record
 
-_BOXES_AT_ONCE: Final = 200
-"""Some 4 ms."""
+_TOLD_AT_ONCE: Final = 1_000
+_PLACED_AT_ONCE: Final = 200
+"""Elements in a step of some milliseconds."""
 
 Entries = Mapping[str, Entry]
 Membership = tuple[str, str]
 """(`frame` or `group`, its id)."""
-_Place = TypeVar("_Place", str, int)
+_Sortable = TypeVar("_Sortable", str, int)
 
 
 def memberships(element: Record) -> Iterator[Membership]:
@@ -53,69 +58,48 @@ def words_of(element: Record) -> str:
 
 
 @dataclass(slots=True)
-class Indexes:
-    """Changed only by `replace` and by the steps that build it. `entries` are always those of the same canvas."""
+class Kept:
+    """All but the boxes."""
 
     types: dict[str, int] = field(default_factory=dict)
-    _members: dict[Membership, dict[str, None]] = field(default_factory=dict)
+    members: dict[Membership, dict[str, None]] = field(default_factory=dict)
     order: SortedKeys[str] = field(default_factory=SortedKeys)
     labelled: SortedKeys[str] = field(default_factory=SortedKeys)
     recent: SortedKeys[int] = field(default_factory=SortedKeys)
-    live: Boxes | None = None
-    deleted: Boxes | None = None
-    _placing: Iterator[bool] | None = None
+
+    def fill(self, entries: Entries) -> Iterator[None]:
+        """Whoever runs it has a pause at each `yield`."""
+        told = iter(entries.items())
+        while some := list(islice(told, _TOLD_AT_ONCE)):
+            for id_, entry in some:
+                self._tell(id_, None, entry)
+            yield
+        yield from chain(
+            self.order.fill(_keys(entries, _order_of)),
+            self.labelled.fill(_keys(entries, _labelled_of)),
+            self.recent.fill(_keys(entries, _recent_of)),
+        )
 
     def replace(self, id_: str, before: Entry | None, after: Entry | None) -> None:
-        """An element was put or removed."""
-        self._count(before, -1)
-        self._count(after, 1)
-        self._join(id_, before, after)
+        self._tell(id_, before, after)
         self.order.replace(_order_of(id_, before), _order_of(id_, after))
         self.labelled.replace(_labelled_of(id_, before), _labelled_of(id_, after))
         self.recent.replace(_recent_of(id_, before), _recent_of(id_, after))
-        if self.live is not None and self.deleted is not None:
-            _place(id_, after, self.live, self.deleted)
 
-    def members(self, membership: Membership) -> Iterator[str]:
-        """Ids of the elements, deleted ones too, that say they belong to it."""
-        return iter(self._members.get(membership, ()))
-
-    def sort_some(self, entries: Entries) -> bool:
-        """The next step of sorting; whether everything is in order now. Some 2 ms a step."""
-        return (
-            self.order.sort_some(_keys(entries, _order_of))
-            and self.labelled.sort_some(_keys(entries, _labelled_of))
-            and self.recent.sort_some(_keys(entries, _recent_of))
-        )
-
-    def place_some(self, entries: Entries) -> bool:
-        """The next step of placing elements; whether all are found by region now. Some 4 ms a step."""
-        if self.live is None or self.deleted is None:
-            self.live, self.deleted = Boxes(), Boxes()
-            self._placing = _placing(entries, self.live, self.deleted)
-        if self._placing is not None and next(self._placing, True):
-            self._placing = None
-        return self._placing is None
-
-    def boxes(self, entries: Entries) -> tuple[Boxes, Boxes]:
-        """Where the live elements lie, and where the deleted ones do."""
-        while not self.place_some(entries):
-            pass
-        assert self.live is not None
-        assert self.deleted is not None
-        return self.live, self.deleted
-
-    def in_order(self, entries: Entries) -> list[tuple[str, str]]:
-        """(index, id) of every element, lowest first. Not to be changed."""
-        return self.order.sorted(_keys(entries, _order_of))
-
-    def with_labels(self, entries: Entries) -> list[tuple[str, str]]:
-        """(index, id) of every live element that says something, lowest first. Not to be changed."""
-        return self.labelled.sorted(_keys(entries, _labelled_of))
-
-    def by_change(self, entries: Entries) -> list[tuple[int, str]]:
-        """(revision, id) of every element, the longest unchanged first. Not to be changed."""
-        return self.recent.sorted(_keys(entries, _recent_of))
+    def _tell(self, id_: str, before: Entry | None, after: Entry | None) -> None:
+        self._count(before, -1)
+        self._count(after, 1)
+        was = () if before is None else tuple(memberships(before.element))
+        now = () if after is None else tuple(memberships(after.element))
+        if was == now:
+            return
+        for membership in was:
+            members = self.members.get(membership, {})
+            members.pop(id_, None)
+            if not members:
+                self.members.pop(membership, None)
+        for membership in now:
+            self.members.setdefault(membership, {})[id_] = None
 
     def _count(self, entry: Entry | None, by: int) -> None:
         if entry is not None and entry.is_live:
@@ -126,18 +110,91 @@ class Indexes:
             else:
                 del self.types[kind]
 
-    def _join(self, id_: str, before: Entry | None, after: Entry | None) -> None:
-        was = () if before is None else tuple(memberships(before.element))
-        now = () if after is None else tuple(memberships(after.element))
-        if was == now:
+
+@dataclass(slots=True)
+class Placed:
+    """Where the live elements lie, and where the deleted ones do."""
+
+    live: Boxes = field(default_factory=Boxes)
+    deleted: Boxes = field(default_factory=Boxes)
+
+    def fill(self, entries: Entries) -> Iterator[None]:
+        """Whoever runs it has a pause at each `yield`."""
+        told = iter(entries.items())
+        while some := list(islice(told, _PLACED_AT_ONCE)):
+            for id_, entry in some:
+                self.replace(id_, entry)
+            yield
+
+    def replace(self, id_: str, after: Entry | None) -> None:
+        if after is None:
+            self.live.drop(id_)
+            self.deleted.drop(id_)
             return
-        for membership in was:
-            members = self._members.get(membership, {})
-            members.pop(id_, None)
-            if not members:
-                self._members.pop(membership, None)
-        for membership in now:
-            self._members.setdefault(membership, {})[id_] = None
+        to, away = (self.live, self.deleted) if after.is_live else (self.deleted, self.live)
+        away.drop(id_)
+        to.put(id_, box_of(after.element))
+
+
+class Indexes:
+    """Changed only by `replace` and by the steps that build it."""
+
+    def __init__(self) -> None:
+        self._kept: Kept | None = None
+        self._placed: Placed | None = None
+        self._filling: Iterator[None] | None = None
+        """Of the one that is there and not whole yet."""
+
+    def keep_some(self, entries: Entries) -> bool:
+        """The next step towards all but the boxes; whether it is there now. Some 2 ms."""
+        if self._placed is not None:
+            return True
+        if self._kept is None:
+            self._kept = Kept()
+            self._filling = self._kept.fill(entries)
+        return self._goes_on()
+
+    def place_some(self, entries: Entries) -> bool:
+        """The next step towards all; whether it is there now. Some 4 ms."""
+        if self._placed is None:
+            if not self.keep_some(entries):
+                return False
+            self._placed = Placed()
+            self._filling = self._placed.fill(entries)
+        return self._goes_on()
+
+    def kept(self, entries: Entries) -> Kept:
+        while not self.keep_some(entries):
+            pass
+        assert self._kept is not None
+        return self._kept
+
+    def placed(self, entries: Entries) -> Placed:
+        while not self.place_some(entries):
+            pass
+        assert self._placed is not None
+        return self._placed
+
+    def replace(self, id_: str, before: Entry | None, after: Entry | None) -> None:
+        """An element was put or removed."""
+        if self._filling is not None:
+            self.clear()
+        if self._kept is not None:
+            self._kept.replace(id_, before, after)
+        if self._placed is not None:
+            self._placed.replace(id_, after)
+
+    def clear(self) -> None:
+        """Back to nothing; it is built anew when it is needed."""
+        self._kept, self._placed, self._filling = None, None, None
+
+    def _goes_on(self) -> bool:
+        if self._filling is not None and next(self._filling, _ENDED) is _ENDED:
+            self._filling = None
+        return self._filling is None
+
+
+_ENDED: Final = object()
 
 
 def _order_of(id_: str, entry: Entry | None) -> tuple[str, str] | None:
@@ -155,27 +212,6 @@ def _recent_of(id_: str, entry: Entry | None) -> tuple[int, str] | None:
 
 
 def _keys(
-    entries: Entries, key_of: Callable[[str, Entry | None], tuple[_Place, str] | None]
-) -> Callable[[], Iterator[tuple[_Place, str]]]:
-    return lambda: (key for id_, entry in entries.items() if (key := key_of(id_, entry)) is not None)
-
-
-def _placing(entries: Entries, live: Boxes, deleted: Boxes) -> Iterator[bool]:
-    """Yields False after each step. An element that was removed or put meanwhile is placed as it now is."""
-    ids = iter(list(entries))
-    while some := list(islice(ids, _BOXES_AT_ONCE)):
-        for id_ in some:
-            entry = entries.get(id_)
-            if entry is not None:
-                _place(id_, entry, live, deleted)
-        yield False
-
-
-def _place(id_: str, entry: Entry | None, live: Boxes, deleted: Boxes) -> None:
-    if entry is None:
-        live.drop(id_)
-        deleted.drop(id_)
-        return
-    to, away = (live, deleted) if entry.is_live else (deleted, live)
-    away.drop(id_)
-    to.put(id_, box_of(entry.element))
+    entries: Entries, key_of: Callable[[str, Entry | None], tuple[_Sortable, str] | None]
+) -> Iterator[tuple[_Sortable, str]]:
+    return (key for id_, entry in entries.items() if (key := key_of(id_, entry)) is not None)

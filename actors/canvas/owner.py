@@ -24,12 +24,12 @@ _OWNER: Final = frozenset({PrincipalKind.OWNER})
 
 
 def _written(decide: Decide[CanvasState]) -> Verb[CanvasState]:
-    return Verb(decide, _CALLERS, fingerprint=shown_of, as_of_now=as_of_now, prepare=CanvasState.sort_some)
+    return Verb(decide, _CALLERS, fingerprint=shown_of, as_of_now=as_of_now, prepare=CanvasState.keep_some)
 
 
 VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
-    "canvas_get_state": Verb(reads.overview, _CALLERS, prepare=CanvasState.index_some),
-    "canvas_query_region": Verb(reads.region, _CALLERS, prepare=CanvasState.index_some),
+    "canvas_get_state": Verb(reads.overview, _CALLERS, prepare=CanvasState.place_some),
+    "canvas_query_region": Verb(reads.region, _CALLERS, prepare=CanvasState.place_some),
     "canvas_create_elements": _written(write(inputs.CanvasCreateElementsInput, "created", create_elements)),
     "canvas_update_elements": _written(write(inputs.CanvasUpdateElementsInput, "updated", update_elements)),
     "canvas_move_elements": _written(write(inputs.CanvasMoveElementsInput, "moved", move_elements)),
@@ -48,7 +48,7 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
     "surface_closed": Verb(deleting.surface_closed, _OWNER),
     "surface_facts": Verb(deleting.surface_facts, _PERSON),
     deleting.CLEAR: Verb(deleting.clear, _OWNER),
-    "canvas_export": Verb(export_part, _PERSON, prepare=CanvasState.sort_some),
+    "canvas_export": Verb(export_part, _PERSON, prepare=CanvasState.keep_some),
     "canvas_grant": Verb(found.grant_role, _PERSON),
 }
 

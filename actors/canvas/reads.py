@@ -76,13 +76,12 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
 
 def _types(state: CanvasState) -> Record:
     """The most frequent types of live elements."""
-    most = heapq.nsmallest(state_types_max, ((-count, kind) for kind, count in state.indexes.types.items()))
+    most = heapq.nsmallest(state_types_max, ((-count, kind) for kind, count in state.kept.types.items()))
     return {plain_name(redacted(kind)): -count for count, kind in most}
 
 
 def _extent(state: CanvasState) -> Value:
-    live, _ = state.boxes()
-    box = live.bounds()
+    box = state.placed.live.bounds()
     if box is None:
         return None
     edges = {"x": box.left, "y": box.top, "width": box.right - box.left, "height": box.bottom - box.top}
@@ -102,7 +101,7 @@ def _labels(state: CanvasState) -> tuple[list[Value], bool]:
 
 
 def _all_labels(state: CanvasState) -> Iterator[Record]:
-    for _, id_ in state.with_labels():
+    for _, id_ in state.kept.labelled.keys:
         element = state.entries[id_].element
         label: Record = {"elementId": id_, "text": fenced(SOURCE, words_of(element), label_characters_max)}
         if element.get("containerId") is not None:

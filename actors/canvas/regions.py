@@ -39,8 +39,8 @@ class Query:
 
 def found_in(state: CanvasState, query: Query) -> Iterator[Place]:
     """Their places, lowest first."""
-    live, deleted = state.boxes()
-    trees = (live, deleted) if query.with_deleted else (live,)
+    placed = state.placed
+    trees = (placed.live, placed.deleted) if query.with_deleted else (placed.live,)
     near = sum(tree.count_near(query.region) for tree in trees)
     if near * _MANY > len(state.entries):
         order = state.in_order()

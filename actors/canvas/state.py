@@ -25,10 +25,9 @@ from itertools import islice, takewhile
 from typing import Final
 
 from actors.canvas.arrival import ARRIVING, Arriving, Facts
-from actors.canvas.boxes import Boxes
 from actors.canvas.entry import Entry
 from actors.canvas.geometry import text
-from actors.canvas.indexes import Indexes
+from actors.canvas.indexes import Indexes, Kept, Placed
 from actors.canvas.stored import stored_record as _record
 from actors.canvas.stored import stored_text as _text
 from actors.canvas.stored import stored_whole as _whole
@@ -147,34 +146,36 @@ class CanvasState:
     indexes: Indexes = field(default_factory=Indexes, compare=False)
     """Derived from `entries`, so that nothing walks over all of them (indexes.py)."""
 
+    @property
+    def kept(self) -> Kept:
+        """Orders, counts and members of the elements."""
+        return self.indexes.kept(self.entries)
+
+    @property
+    def placed(self) -> Placed:
+        """Where the elements lie."""
+        return self.indexes.placed(self.entries)
+
     def in_order(self) -> list[tuple[str, str]]:
         """(index, id) of every element, lowest first. Not to be changed."""
-        return self.indexes.in_order(self.entries)
-
-    def with_labels(self) -> list[tuple[str, str]]:
-        """(index, id) of every live element that says something, lowest first. Not to be changed."""
-        return self.indexes.with_labels(self.entries)
-
-    def boxes(self) -> tuple[Boxes, Boxes]:
-        """Where the live elements lie, and where the deleted ones do."""
-        return self.indexes.boxes(self.entries)
+        return self.kept.order.keys
 
     def changed_since(self, revision: int, limit: int) -> list[str]:
         """At most so many ids of the elements that were changed after that revision, the last ones first."""
-        changed = takewhile(lambda at: at[0] > revision, reversed(self.indexes.by_change(self.entries)))
+        changed = takewhile(lambda at: at[0] > revision, reversed(self.kept.recent.keys))
         return [id_ for _, id_ in islice(changed, limit)]
 
-    def sort_some(self) -> bool:
-        """A step towards what every write needs; whether it is there."""
-        return self.indexes.sort_some(self.entries)
+    def keep_some(self) -> bool:
+        """A step towards `kept`; whether it is there."""
+        return self.indexes.keep_some(self.entries)
 
-    def index_some(self) -> bool:
-        """A step towards what regions and the overview need; whether it is there."""
-        return self.sort_some() and self.indexes.place_some(self.entries)
+    def place_some(self) -> bool:
+        """A step towards `kept` and `placed`; whether they are there."""
+        return self.indexes.place_some(self.entries)
 
     def shed(self) -> bool:
         """Let go of some elements of a state that nobody uses any more; whether only a few are left."""
-        self.indexes = Indexes()
+        self.indexes.clear()
         for _ in range(min(_SHED_AT_ONCE, len(self.entries))):
             self.entries.popitem()
         return not self.entries
@@ -185,7 +186,7 @@ class CanvasState:
             self.head = None if value is None else Head.from_record(_record(value))
         elif row == GONE:
             self.gone = None if value is None else Gone.from_record(_record(value))
-            self.indexes = Indexes()  # nobody asks any more
+            self.indexes.clear()  # nobody asks any more
         elif row == SCENE:
             self.scene = {} if value is None else _record(value)
         elif row.startswith(ROLE):
@@ -210,7 +211,7 @@ class CanvasState:
     def _apply_element(self, row: str, value: Value) -> None:
         if value is None:
             gone = self._ids_by_row.pop(row, "")
-            self._reindex(gone, self.entries.pop(gone, None), None)
+            self.indexes.replace(gone, self.entries.pop(gone, None), None)
             if self.arriving is not None:
                 self.arriving.gathered.drop(gone)
             return
@@ -218,13 +219,9 @@ class CanvasState:
         if self.arriving is not None:
             self.arriving.gathered.put(entry.element)
         id_ = text(entry.element, "id")
-        self._reindex(id_, self.entries.get(id_), entry)
+        self.indexes.replace(id_, self.entries.get(id_), entry)
         self._ids_by_row[row] = id_
         self.entries[id_] = entry
-
-    def _reindex(self, id_: str, before: Entry | None, after: Entry | None) -> None:
-        if self.gone is None:
-            self.indexes.replace(id_, before, after)
 
     def _apply_file(self, row: str, value: Value) -> None:
         if value is None:
