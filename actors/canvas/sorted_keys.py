@@ -1,21 +1,34 @@
 """Keys of elements in ascending order: sorted in steps, then kept sorted.
 
-One sort of a large scene would hold the interpreter for 30 ms, so short runs are sorted one a step and then merged, a
-stretch a step.
+One sort of a large scene would hold the interpreter for 30 ms, so short runs are sorted one a step, and then merged two
+a step: a sort of two sorted runs is a merge, at a tenth of what one written in Python costs.
 """
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_left, insort
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 _AT_ONCE: Final = 1_000
-"""Keys: some 2 ms."""
+"""Keys: some 2 ms, and the last merge of 50,000 some 5."""
 
 Sortable = TypeVar("Sortable", str, int)
+Item = TypeVar("Item", bound=tuple[Any, ...])
+
+
+def sort_into(made: list[Item], items: Iterator[Item]) -> Iterator[None]:
+    """Fill the empty list `made` with the items, sorted; whoever runs it has a pause at each `yield`."""
+    runs: deque[list[Item]] = deque()
+    while run := sorted(islice(items, _AT_ONCE)):
+        runs.append(run)
+        yield
+    while len(runs) > 1:
+        runs.append(sorted(runs.popleft() + runs.popleft()))
+        yield
+    made += runs.popleft() if runs else ()
 
 
 class SortedKeys(Generic[Sortable]):
@@ -26,15 +39,8 @@ class SortedKeys(Generic[Sortable]):
         """Lowest first. Not to be changed."""
 
     def fill(self, keys: Iterator[tuple[Sortable, str]]) -> Iterator[None]:
-        """Put those in, which come in no order; whoever runs it has a pause at each `yield`."""
-        runs: list[list[tuple[Sortable, str]]] = []
-        while run := sorted(islice(keys, _AT_ONCE)):
-            runs.append(run)
-            yield
-        merged = heapq.merge(*runs)
-        while stretch := list(islice(merged, _AT_ONCE)):
-            self.keys += stretch
-            yield
+        """Put those in, which come in no order, step by step."""
+        return sort_into(self.keys, keys)
 
     def replace(self, was: tuple[Sortable, str] | None, now: tuple[Sortable, str] | None) -> None:
         """One element has another key, a first one, or none any more."""
