@@ -15,8 +15,9 @@ from typing import Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from playwright.async_api import Browser, ConsoleMessage, Page, Route, WebSocketRoute, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Page, Route, ViewportSize, WebSocketRoute, async_playwright
 
+from actors.engines.browser.chromium import flags, found_browser, runs_as_root
 from bus.value import Value
 
 ORIGIN: Final = "https://editor.invalid"
@@ -34,8 +35,10 @@ _HTML: Final = """<!doctype html>
 <style>html, body, #editor { height: 100%; margin: 0 }</style></head>
 <body><div id="editor"></div><script type="module" src="judge.js"></script></body></html>
 """
+_FONTS_ELSEWHERE: Final = "Loading the font 'https://esm.sh/"
+"""Where the editor would look for a font that it does not find here. Chromium says at once that it would be refused."""
 _SECONDS_MAX: Final = 60.0
-_SIZE: Final = {"width": 1200, "height": 900}
+_SIZE: Final[ViewportSize] = {"width": 1200, "height": 900}
 _Answer = TypeVar("_Answer")
 
 
@@ -77,18 +80,18 @@ class Browsing:
     portal: BlockingPortal
 
     @contextmanager
-    def page(self, folder: Path) -> Iterator[ServedPage]:
+    def page(self, folder: Path, policy: str = POLICY) -> Iterator[ServedPage]:
         """A page with nothing of any other page, on `folder`, loaded; gone afterwards."""
-        served = self.portal.call(self._opened, folder)
+        served = self.portal.call(self._opened, folder, policy)
         try:
             yield served
         finally:
             self.portal.call(served.page.context.close)
 
-    async def _opened(self, folder: Path) -> ServedPage:
+    async def _opened(self, folder: Path, policy: str) -> ServedPage:
         # `reduced_motion`: nothing that a test looks at is still on its way.
         context = await self.browser.new_context(
-            viewport={**_SIZE},  # type: ignore[typeddict-item]
+            viewport=_SIZE,
             service_workers="block",
             reduced_motion="reduce",
         )
@@ -96,14 +99,14 @@ class Browsing:
         served = ServedPage(page, self.portal)
 
         async def answer(route: Route) -> None:
-            await _answered(route, folder, served)
+            await _answered(route, folder, policy, served)
 
         async def refuse(socket: WebSocketRoute) -> None:
             served.outside.append(socket.url)
             await socket.close()
 
         def note(message: ConsoleMessage) -> None:
-            if message.type == "error":
+            if message.type == "error" and not message.text.startswith(_FONTS_ELSEWHERE):
                 served.errors.append(message.text)
 
         await context.route("**/*", answer)
@@ -114,14 +117,14 @@ class Browsing:
         return served
 
 
-async def _answered(route: Route, folder: Path, served: ServedPage) -> None:
+async def _answered(route: Route, folder: Path, policy: str, served: ServedPage) -> None:
     url = urlsplit(route.request.url)
     if f"{url.scheme}://{url.netloc}" != ORIGIN:
         served.outside.append(route.request.url)
         await route.abort()
         return
     if url.path == "/":
-        headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": POLICY}
+        headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": policy}
         await route.fulfill(body=_HTML, headers=headers)
         return
     path = (folder / url.path.lstrip("/")).resolve()
@@ -132,14 +135,16 @@ async def _answered(route: Route, folder: Path, served: ServedPage) -> None:
 
 
 @contextmanager
-def browsing(executable: Path, flags: list[str]) -> Iterator[Browsing]:
-    """Chromium from `executable`, without a window, as long as the context lasts."""
+def browsing() -> Iterator[Browsing]:
+    """The Chromium of this machine, without a window, as long as the context lasts. Raises NoBrowser."""
     with start_blocking_portal() as portal:
         stack = AsyncExitStack()
 
         async def start() -> Browser:
             playwright = await stack.enter_async_context(async_playwright())
-            browser = await playwright.chromium.launch(executable_path=executable, args=flags)
+            own = Path(playwright.chromium.executable_path)
+            program = found_browser(own_browser=lambda: own).program
+            browser = await playwright.chromium.launch(executable_path=program, args=flags(runs_as_root()))
             stack.push_async_callback(browser.close)
             return browser
 

@@ -8,7 +8,9 @@ from typing import Final
 
 from tests.support.npm_folder import NpmFolder
 
-BUNDLE: Final = NpmFolder(Path(__file__).resolve().parent / "page", "editor-judge", "The Excalidraw editor", builds=True)
+BUNDLE: Final = NpmFolder(
+    Path(__file__).resolve().parent / "page", "editor-judge", "The Excalidraw editor", builds=True
+)
 EDITORS: Final = ("release", "next")
 """Folders under `built`: the published release, and main as it was last published with all of its parts."""
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.interop.node_judges import JUDGES
-from tests.support.npm_folder import NODE, environment
 from tests.interop.clients import Way
 from tests.interop.conftest import Judged
 from tests.interop.fixture_tools import FIXTURES
+from tests.interop.node_judges import JUDGES
+from tests.support.npm_folder import NODE, environment
 from tools.catalogue import TOOLS, ordered
 
 pytestmark = pytest.mark.processes

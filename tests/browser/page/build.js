@@ -11,6 +11,8 @@ for (const [name, source] of Object.entries(EDITORS)) {
     outdir: `built/${name}`,
     alias: { excalidraw: source },
     bundle: true,
+    splitting: true, // diagrams from text and languages are never asked for
+    minify: true,
     format: "esm",
     target: "es2022",
     conditions: ["production"],

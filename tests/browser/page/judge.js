@@ -46,11 +46,13 @@ window.judge = {
     const initialData = await editor.loadFromBlob(blobOf(file), null, null);
     root = createRoot(document.getElementById("editor"));
     await new Promise((done) => {
-      const excalidrawAPI = (given) => {
-        api = given;
+      const take = (given) => {
+        api = given ?? api;
         done();
       };
-      root.render(createElement(editor.Excalidraw, { initialData, excalidrawAPI }));
+      // The release and main have different names for it.
+      const props = { initialData, excalidrawAPI: take, onExcalidrawAPI: take };
+      root.render(createElement(editor.Excalidraw, props));
     });
     while (api.getAppState().isLoading) {
       await nextFrame();
