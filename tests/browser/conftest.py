@@ -62,6 +62,13 @@ def editor(browser: Browsing, bundled: None) -> Iterator[Editor]:
         yield editor
 
 
+@pytest.fixture(params=EDITORS)
+def either_editor(request: pytest.FixtureRequest, browser: Browsing, bundled: None) -> Iterator[Editor]:
+    """The same for the published editor and for main in turn."""
+    with _editor(browser, request.param) as editor:
+        yield editor
+
+
 @pytest.fixture(scope="session", params=EDITORS)
 def judge(request: pytest.FixtureRequest, browser: Browsing, bundled: None) -> Iterator[Editor]:
     """Each of the editors in turn, only to be asked: its page is shared by the session."""
