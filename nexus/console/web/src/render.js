@@ -13,24 +13,24 @@ class TooLarge extends Error {}
 /**
  * @param {{format: "svg" | "png", scale: number | null, background: boolean, sideMax: number, pixelsMax: number}} wanted
  *   scale null: 1, or what fits the bounds (png). The bounds are in pixels.
- * @returns {Promise<{content?: string, width?: number, height?: number, scale?: number, undrawn?: number,
- *   problem?: string, text?: string}>} content: the text of an svg, or a png in base64.
+ * @returns {Promise<{content?: string, width?: number, height?: number, scale?: number,
+ *   complaints?: number, problem?: string, text?: string}>} content: the text of an svg, or a png in base64.
  */
 window.nexusPicture = async (wanted) => {
-  const undrawn = countUndrawn();
+  const complaints = countComplaints();
   try {
     const scene = await (await fetch("/scene.json")).json();
     const appState = { ...scene.appState, exportBackground: wanted.background, exportScale: 1 };
     const drawing = { elements: scene.elements, files: scene.files, appState };
     const picture = wanted.format === "svg" ? await svgOf(drawing, wanted) : await pngOf(drawing, wanted);
-    return { ...picture, undrawn: undrawn() };
+    return { ...picture, complaints: complaints() };
   } catch (error) {
     return { problem: error instanceof TooLarge ? "too_large" : "failed", text: String(error?.message ?? error) };
   }
 };
 
 /** Excalidraw writes to the console of an element that it cannot draw, and goes on without it. */
-function countUndrawn() {
+function countComplaints() {
   let count = 0;
   const tell = console.error;
   console.error = (...words) => {
