@@ -157,7 +157,10 @@ def main() -> None:
     with running_nexus() as running:
         file = running.home.parent / "large.excalidraw"
         file.write_text(json.dumps(large_scene(elements)))
-        picture = {"mimeType": "image/gif", "dataURL": "data:image/gif;base64,R0lGODlh" + "A" * (20 * 2**20 * 4 // 3)}
+        picture = {
+            "mimeType": "image/gif",
+            "dataURL": "data:image/gif;base64,R0lGODlhAQAB" + "A" * (20 * 2**20 * 4 // 3),
+        }
         pictures = {"type": "excalidraw", "elements": [], "files": {f"p{number}": picture for number in range(3)}}
         (file.with_name("pictures.excalidraw")).write_text(json.dumps(pictures))
         print(f"{os.cpu_count()} cores, {elements} elements, {file.stat().st_size / 2**20:.1f} MiB, {AGENTS} agents")
