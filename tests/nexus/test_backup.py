@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_a_file_system_without_hard_links_gets_a_whole_private_backup_and_nothin
     """security 2.23: as FAT and some shared folders answer."""
     before = members_of(file)
     file.unlink()
-    monkeypatch.setattr(archive.os, "link", _refusing(why))
+    monkeypatch.setattr(os, "link", _refusing(why))
     with lock_of(home):
         back_up_stopped(home, file)
         with pytest.raises(BackupRefused, match="is there already"):
@@ -109,7 +110,7 @@ def test_without_hard_links_a_file_that_appears_meanwhile_stays_and_a_copy_that_
         target.write_bytes(b"mine")
         raise OSError(errno.EPERM, "no links here")
 
-    monkeypatch.setattr(archive.os, "link", appears)
+    monkeypatch.setattr(os, "link", appears)
     with lock_of(home), pytest.raises(BackupRefused, match="is there already"):
         back_up_stopped(home, file)
     assert file.read_bytes() == b"mine"
@@ -118,8 +119,8 @@ def test_without_hard_links_a_file_that_appears_meanwhile_stays_and_a_copy_that_
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(archive.os, "link", _refusing(errno.EPERM))
-    monkeypatch.setattr(archive.shutil, "copyfileobj", full)
+    monkeypatch.setattr(os, "link", _refusing(errno.EPERM))
+    monkeypatch.setattr(shutil, "copyfileobj", full)
     with lock_of(home), pytest.raises(BackupRefused, match="No space left"):
         back_up_stopped(home, file)
     assert not file.exists()
