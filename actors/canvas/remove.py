@@ -12,6 +12,7 @@ An arrow whose shapes are where they were gets its ends back to the point; other
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from actors.canvas.bindings import Tie, completed_binding, container_of, end_of, label_of, list_on, ties_to, unlist_from
 from actors.canvas.draft import Draft
@@ -22,6 +23,9 @@ from actors.canvas.routing import BOX_FIELDS, lead_again, reroute
 from actors.canvas.ties import SIDES, bound_list, can_be_tied_to, is_container, target_id
 from bus.value import Record, Value
 from tools.canvas.inputs import CanvasDeleteElementsInput, CanvasRestoreElementsInput
+
+_PLACED: Final = (*BOX_FIELDS, "text", "fontSize", "fontFamily", "lineHeight")
+"""What a label may not have changed if it is to be taken back as it is."""
 
 
 def delete_elements(draft: Draft, arguments: CanvasDeleteElementsInput) -> None:
@@ -207,9 +211,19 @@ def _give_back(draft: Draft, id_: str, note: Record, stale: dict[str, list[str]]
             draft.edit(str(member), {"frameId": id_})
     label = draft.find(text(note, "label"))
     if label is not None and label["containerId"] is None and label_of(draft, draft.get(id_)) is None:
-        draft.edit(str(label["id"]), {"containerId": id_})
-        if label.get("isDeleted") is not True:
-            list_on(draft, id_, str(label["id"]), "text")
+        _adopt(draft, id_, label, note.get("labelWas"))
+
+
+def _adopt(draft: Draft, id_: str, label: Record, was: Value) -> None:
+    """Take back a label that came back earlier, as a text of its own; fit it in if it was changed since."""
+    label_id, holder = text(label, "id"), draft.get(id_)
+    draft.edit(label_id, {"containerId": id_})
+    if label.get("isDeleted") is True:
+        return
+    list_on(draft, id_, label_id, "text")
+    if not isinstance(was, dict) or any(was.get(name) != label[name] for name in _PLACED):
+        draft.edit(label_id, {"groupIds": holder["groupIds"], "frameId": holder["frameId"], "autoResize": True})
+        fit_label(draft, id_)
 
 
 def _tie_end(draft: Draft, id_: str, untied: Record, stale: dict[str, list[str]]) -> None:
@@ -282,7 +296,11 @@ def _tie_again_to_container(draft: Draft, id_: str, was: Value) -> None:
                 fit_label(draft, container_id)
             return
     unlist_from(draft, container_id, id_)
-    draft.edit(id_, {"containerId": None})  # it comes back as a text of its own
+    label = draft.edit(id_, {"containerId": None})  # it comes back as a text of its own
+    holder = draft.find(container_id)
+    if holder is not None and holder.get("isDeleted") is True:
+        note = draft.deletion(container_id) or {"revision": 0}
+        draft.note_deletion(container_id, {**note, "label": id_, "labelWas": {name: label[name] for name in _PLACED}})
 
 
 def _note(draft: Draft, id_: str, field: str, item: Value) -> None:

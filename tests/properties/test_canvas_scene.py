@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -55,10 +55,18 @@ class Drawing(RuleBasedStateMachine):
     led: set[str]
     """Arrows whose every end NEXUS led."""
 
-    @initialize(scene=st.sampled_from([None, "checkout"]))
-    def begin(self, scene: str | None) -> None:
+    @initialize(
+        scene=st.sampled_from([None, "checkout", "farm-legacy"]),
+        shapes=st.lists(SHAPE, min_size=2, max_size=4),
+        others=st.lists(st.one_of(FRAME, TEXT, LINE), max_size=2),
+        data=st.data(),
+    )
+    def begin(self, scene: str | None, shapes: list[Value], others: list[Value], data: st.DataObject) -> None:
         self.board = empty_board() if scene is None else board_of(scene)
         self.led = set()
+        assert self._call("create", elements=[*shapes, *others])
+        for label in data.draw(st.lists(st.one_of(st.none(), WORDS), max_size=4)):
+            self.connect(data, label, "arrow")
 
     def _live(self, kind: str = "") -> list[str]:
         """In the order of making, so that a failure shrinks."""
@@ -104,6 +112,9 @@ class Drawing(RuleBasedStateMachine):
         self.led.update(self._call("create", elements=[arrow])[:1])
 
     @rule(data=st.data(), label=st.one_of(st.none(), WORDS), kind=st.sampled_from(["arrow", "line"]))
+    def connect_two(self, data: st.DataObject, label: Value, kind: str) -> None:
+        self.connect(data, label, kind)
+
     def connect(self, data: st.DataObject, label: Value, kind: str) -> None:
         ends = self._ends()
         if ends and len(self._live()) < _ELEMENTS_MAX:
@@ -219,5 +230,9 @@ def _plain(element: Record, in_order: bool) -> Record:
 
 TestDrawing = Drawing.TestCase
 TestDrawing.settings = settings(
-    max_examples=40, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=100,
+    stateful_step_count=25,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
 )
