@@ -13,6 +13,7 @@ from actors.canvas.access import parsed, role_of, seen
 from actors.canvas.element import FRAMES
 from actors.canvas.geometry import Box, text
 from actors.canvas.plain import encoded_bytes
+from actors.canvas.standing import beside_the_scene
 from actors.canvas.state import CanvasState, Entry, Head
 from actors.decision import Context, Decision, Message
 from bus.limits import (
@@ -70,8 +71,7 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
         "extent": _extent(state),
         "labels": labels,
         "labelsTruncated": not is_whole,
-        "proposals": [],
-        "locks": [],
+        **beside_the_scene(state, context),
     }
     return Decision(reply)
 

@@ -10,6 +10,8 @@
 | element/KEY | one element, with who changed it last, at which revision, and what its deletion took |
 | file/KEY | one file of the scene, all but its data URL |
 | piece/KEY/NUMBER | a piece of that file's data URL, so that no row is large |
+| lock/KEY | who alone may change that element, and until when (lock.py) |
+| proposal/ID | a write that waits to be approved, or what became of one (proposal.py) |
 | history/REVISION | one revision: who, when, why, and the elements as they were before; kept, not loaded |
 
 KEY is the id itself when it is short and plain, otherwise a digest of it, so that any id fits a row's name.
@@ -27,6 +29,8 @@ from typing import Final
 
 from actors.canvas.arrival import ARRIVING, Arriving, Facts
 from actors.canvas.geometry import Box, box_of, text
+from actors.canvas.lock import LOCK, Locks
+from actors.canvas.proposal import PROPOSAL, Proposal
 from actors.decision import Put, RowEffect
 from bus.value import Record, Value
 
@@ -174,6 +178,9 @@ class CanvasState:
     arriving: Arriving | None = None
     """An import that is not finished. Then there is no head."""
     scene: Record = field(default_factory=dict)
+    locks: Locks = field(default_factory=Locks)
+    proposals: dict[str, Proposal] = field(default_factory=dict)
+    """By id, decided ones too."""
     _ids_by_row: dict[str, str] = field(default_factory=dict, compare=False)
     _order: list[tuple[str, str]] = field(default_factory=list, compare=False)
     _order_is_stale: bool = field(default=True, compare=False)
@@ -185,6 +192,11 @@ class CanvasState:
             self._order = _sorted([(text(entry.element, "index"), id_) for id_, entry in self.entries.items()])
             self._order_is_stale = False
         return self._order
+
+    def changed_since(self, revision: int) -> list[str]:
+        """Ids of elements that were changed after `revision`, the newest change first."""
+        changed = [(entry.revision, id_) for id_, entry in self.entries.items() if entry.revision > revision]
+        return [id_ for _, id_ in sorted(changed, reverse=True)]
 
     def live(self) -> Iterator[Entry]:
         """Live elements, lowest first."""
@@ -215,6 +227,10 @@ class CanvasState:
             self._apply_piece(row, value)
         elif row.startswith(ARRIVING):
             self._apply_arrival(row, value)
+        elif row.startswith(LOCK):
+            self.locks.apply(row, value)
+        elif row.startswith(PROPOSAL):
+            self._apply_proposal(row.removeprefix(PROPOSAL), value)
         elif not row.startswith(HISTORY):
             raise ValueError(f"a canvas has no row named {row!r}")
 
@@ -270,6 +286,12 @@ class CanvasState:
         self._ids_by_row[row] = text(piece, "id")
         self.pieces.setdefault(text(piece, "id"), []).append(text(piece, "text"))
 
+    def _apply_proposal(self, id_: str, value: Value) -> None:
+        if value is None:
+            self.proposals.pop(id_, None)
+        else:
+            self.proposals[id_] = Proposal.from_record(id_, _record(value))
+
     def _apply_arrival(self, row: str, value: Value) -> None:
         if row != ARRIVING:
             if self.arriving is not None:
@@ -299,6 +321,10 @@ def file_row(id_: str) -> str:
 def piece_row(id_: str, number: int) -> str:
     """Rows sort as pieces do."""
     return f"{PIECE}{_key(id_)}/{number:06d}"
+
+
+def lock_row(element_id: str) -> str:
+    return LOCK + _key(element_id)
 
 
 def role_row(agent_id: str) -> str:
