@@ -9,6 +9,8 @@ restoring does not matter.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from actors.canvas.bindings import Tie, completed_binding, container_of, end_of, label_of, list_on, ties_to, unlist_from
 from actors.canvas.draft import Draft
 from actors.canvas.element import FRAMES
@@ -22,10 +24,14 @@ from tools.canvas.inputs import CanvasDeleteElementsInput, CanvasRestoreElements
 
 def delete_elements(draft: Draft, arguments: CanvasDeleteElementsInput) -> None:
     """Deleting what is deleted already changes nothing."""
-    doomed: dict[str, str | None] = {}
     for position, id_ in enumerate(arguments.elementIds):
-        if draft.require(id_, f"elementIds.{position}").get("isDeleted") is not True:
-            doomed[id_] = None
+        draft.require(id_, f"elementIds.{position}")
+    take_away(draft, arguments.elementIds)
+
+
+def take_away(draft: Draft, ids: Iterable[str]) -> None:
+    """Delete those of these elements that are live, softly, with what goes with them."""
+    doomed: dict[str, str | None] = {id_: None for id_ in ids if draft.get(id_).get("isDeleted") is not True}
     for id_ in list(doomed):
         label = label_of(draft, draft.get(id_))
         if label is not None:
