@@ -253,6 +253,7 @@ import_parts_max: Final = 2_000
 import_looks_max: Final = 1_000  # elements looked at in one step of an import
 import_idle_ms_max: Final = 60_000  # then an import that nobody goes on with is given up
 changed_since_max: Final = 100
+writes_tried_anew_max: Final = 5  # of the person's, when somebody else's came between
 history_page_max: Final = 200  # revisions
 history_read_bytes_max: Final = 2 * 1024 * 1024  # of history rows, for a page that leaves the elements out
 revert_elements_max: Final = 5_000  # that one revert may change; packing them holds the interpreter

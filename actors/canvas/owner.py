@@ -59,6 +59,7 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
     "canvas_history": Verb(history, _PERSON, head_only=True, cold_rows=rows_of_page),
     "canvas_revert": Verb(written(Change(CanvasRevert, "reverted", revert)), _PERSON, cold_rows=rows_since),
     "canvas_grant": Verb(found.grant_role, _PERSON),
+    "canvas_roles": Verb(found.roles, _PERSON, head_only=True),
 }
 
 
