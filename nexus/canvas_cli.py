@@ -1,4 +1,4 @@
-"""`nexus canvas` and `nexus demo`: the person's commands, text by default."""
+"""`nexus canvas`: the person's commands on canvases, text by default."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from bus.value import Record, records
-from nexus import exit_codes
+from nexus import canvas_history_cli, canvas_proposal_cli, exit_codes
 from nexus.asking import (
     HomeOption,
     JsonOption,
@@ -35,7 +35,6 @@ from nexus.output import (
     time_text,
 )
 from nexus.scene_file import SceneFileProblem, lines_of, read_scene, scene_of, write_scene
-from nexus.workspace_cli import workspaces
 from tools.canvas.scene_parts import announcement_of
 from tools.fence import plain_name
 
@@ -54,10 +53,8 @@ canvases = typer.Typer(help="Canvases: shared Excalidraw scenes.", rich_markup_m
 
 
 def register(app: typer.Typer) -> None:
-    """Add the person's commands to `nexus`."""
-    app.add_typer(workspaces, name="workspace", no_args_is_help=True)
+    """Add the commands on canvases to `nexus`."""
     app.add_typer(canvases, name="canvas", no_args_is_help=True)
-    app.command("demo", epilog=examples("nexus demo", "nexus demo --file plan.excalidraw --keep"))(demo)
 
 
 @canvases.command(
@@ -152,6 +149,23 @@ def canvas_grant(
         print_line(f"Agent {shown(answer.get('name'))} now has the role {role.value} on {shown(answer.get('title'))}.")
 
 
+@canvases.command("revoke", epilog=examples("nexus canvas revoke 'The plan' Ada"))
+def canvas_revoke(
+    canvas: Annotated[str, typer.Argument(help="The canvas: an id or a title.")],
+    agent: Annotated[str, typer.Argument(help="The agent: an id or a name; also one that was removed or moved.")],
+    workspace: WorkspaceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take an agent's role on a canvas away: it cannot even see any more that the canvas exists."""
+    asked: Record = {"canvas": canvas, "agent": agent, "workspace": workspace}
+    answer = ask(home, "canvas.revoke", asked, "Taking the role away")
+    if as_json:
+        print_json(answer)
+    else:
+        print_line(f"Agent {shown(answer.get('name'))} has no role on {shown(answer.get('title'))} any more.")
+
+
 @canvases.command("list", epilog=examples("nexus canvas list", "nexus canvas list --workspace Website --json"))
 def canvas_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Show canvases with their revision and last change."""
@@ -193,7 +207,8 @@ def canvas_show(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one canvas: revision, counts, types of elements, extent, first labels. With --json all labels."""
+    """Show one canvas: revision, counts, types of elements, extent, roles, proposals, locks, first labels. With --json
+    all labels."""
     answer = ask(home, "canvas.show", {"canvas": canvas, "workspace": workspace}, "Reading the canvas")
     if as_json:
         print_json(answer)
@@ -201,19 +216,9 @@ def canvas_show(
     print_lines(canvas_lines(answer))
 
 
-def demo(
-    file: Annotated[
-        Path | None,
-        typer.Option("--file", help="Your own .excalidraw file instead of ours.", parser=typed_path, metavar="FILE"),
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the temporary home to look around in.")] = False,
-) -> None:
-    """Show the main job on real input: two agents, one canvas, a delegated task, a crash, and the log of it all."""
-    # Here, not above: it imports the MCP client, which every other command need not wait for.
-    from nexus.demo import run
-
-    raise typer.Exit(run(file, keep=keep))
-
-
 def _when(canvas: Record) -> str:
     return time_text(canvas.get("updatedAt"))
+
+
+canvas_history_cli.register(canvases)
+canvas_proposal_cli.register(canvases)
