@@ -13,6 +13,7 @@ from actors.canvas.geometry import Box
 from actors.canvas.indexes import words_of
 from actors.canvas.plain import encoded_bytes
 from actors.canvas.regions import Place, Query, found_in
+from actors.canvas.standing import beside_the_scene
 from actors.canvas.state import CanvasState, Head
 from actors.decision import Context, Decision, Message
 from bus.limits import (
@@ -68,8 +69,7 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
         "extent": _extent(state),
         "labels": labels,
         "labelsTruncated": not is_whole,
-        "proposals": [],
-        "locks": [],
+        **beside_the_scene(state, context),
     }
     return Decision(reply)
 

@@ -10,6 +10,8 @@
 | element/KEY | one element, with who changed it last, at which revision, and what its deletion took |
 | file/KEY | one file of the scene, all but its data URL |
 | piece/KEY/NUMBER | a piece of that file's data URL, so that no row is large |
+| lock/KEY | who alone may change that element, and until when (lock.py) |
+| proposal/ID | a write that waits to be approved, or what became of one (proposal.py) |
 | history/REVISION | one revision: who, when, why, and the elements as they were before; kept, not loaded |
 
 KEY is the id itself when it is short and plain, otherwise a digest of it, so that any id fits a row's name.
@@ -28,6 +30,8 @@ from actors.canvas.arrival import ARRIVING, Arriving, Facts
 from actors.canvas.entry import Entry
 from actors.canvas.geometry import text
 from actors.canvas.indexes import Indexes, Kept, Placed
+from actors.canvas.lock import LOCK, Locks
+from actors.canvas.proposal import PROPOSAL, Proposal
 from actors.canvas.stored import stored_record as _record
 from actors.canvas.stored import stored_text as _text
 from actors.canvas.stored import stored_whole as _whole
@@ -142,6 +146,9 @@ class CanvasState:
     arriving: Arriving | None = None
     """An import that is not finished. Then there is no head."""
     scene: Record = field(default_factory=dict)
+    locks: Locks = field(default_factory=Locks)
+    proposals: dict[str, Proposal] = field(default_factory=dict)
+    """By id, decided ones too."""
     _ids_by_row: dict[str, str] = field(default_factory=dict, compare=False)
     indexes: Indexes = field(default_factory=Indexes, compare=False)
     """Derived from `entries`, so that nothing walks over all of them (indexes.py)."""
@@ -160,8 +167,8 @@ class CanvasState:
         """(index, id) of every element, lowest first. Not to be changed."""
         return self.kept.order.keys
 
-    def changed_since(self, revision: int, limit: int) -> list[str]:
-        """At most so many ids of the elements that were changed after that revision, the last ones first."""
+    def changed_since(self, revision: int, limit: int | None = None) -> list[str]:
+        """Ids of the elements that were changed after that revision, the last ones first; at most so many."""
         changed = takewhile(lambda at: at[0] > revision, reversed(self.kept.recent.keys))
         return [id_ for _, id_ in islice(changed, limit)]
 
@@ -199,6 +206,10 @@ class CanvasState:
             self._apply_piece(row, value)
         elif row.startswith(ARRIVING):
             self._apply_arrival(row, value)
+        elif row.startswith(LOCK):
+            self.locks.apply(row, value)
+        elif row.startswith(PROPOSAL):
+            self._apply_proposal(row.removeprefix(PROPOSAL), value)
         elif not row.startswith(HISTORY):
             raise ValueError(f"a canvas has no row named {row!r}")
 
@@ -244,6 +255,12 @@ class CanvasState:
         self._ids_by_row[row] = text(piece, "id")
         self.pieces.setdefault(text(piece, "id"), []).append(text(piece, "text"))
 
+    def _apply_proposal(self, id_: str, value: Value) -> None:
+        if value is None:
+            self.proposals.pop(id_, None)
+        else:
+            self.proposals[id_] = Proposal.from_record(id_, _record(value))
+
     def _apply_arrival(self, row: str, value: Value) -> None:
         if row != ARRIVING:
             if self.arriving is not None:
@@ -267,6 +284,10 @@ def file_row(id_: str) -> str:
 def piece_row(id_: str, number: int) -> str:
     """Rows sort as pieces do."""
     return f"{PIECE}{_key(id_)}/{number:06d}"
+
+
+def lock_row(element_id: str) -> str:
+    return LOCK + _key(element_id)
 
 
 def role_row(agent_id: str) -> str:
