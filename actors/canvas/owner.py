@@ -11,7 +11,7 @@ from actors.canvas.giving_out import export_part
 from actors.canvas.invariants import problems
 from actors.canvas.lock import LAPSE
 from actors.canvas.locking import lapse, lock_elements
-from actors.canvas.state import CanvasState
+from actors.canvas.state import HISTORY, CanvasState
 from actors.canvas.taking_in import CONTINUE, proceed
 from actors.canvas.write import as_of_now, shown_of, written
 from actors.decision import Decide, PrincipalKind, RowEffect, Rules, Verb
@@ -68,6 +68,7 @@ class CanvasRules(Rules[CanvasState]):
 
     kind: Final = "canvas"
     verbs: Final = VERBS
+    cold: Final = (HISTORY,)
 
     def new_state(self) -> CanvasState:
         return CanvasState()
