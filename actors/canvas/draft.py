@@ -158,8 +158,10 @@ class Draft:
         did not."""
         candidates = [*self.state.kept.members.get(membership, ()), *self._joined.get(membership, ())]
         for id_ in dict.fromkeys(candidates):
-            element = self.find_live(id_)
-            if element is not None and membership in memberships(element):
+            element = self.now(id_)
+            if element is None or element.get("isDeleted") is True:
+                continue
+            if membership in memberships(element):
                 yield element
 
     def finish(self) -> Decision:
