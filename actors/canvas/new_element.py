@@ -73,7 +73,7 @@ def _with_points(kept: Record, given: Record) -> Record:
     if kept.get("points"):
         return {**kept, "width": 0, "height": 0}  # both follow from the points
     if given.get("end") is not None and (given.get("start") is not None or not kept.keys() & {"width", "height"}):
-        return {**kept, **TO_BE_LED}
+        return {"x": 0, "y": 0, **kept, **TO_BE_LED}
     width, height = number(kept, "width"), number(kept, "height")
     return {**kept, "points": [[0, 0], [width, height]], "width": abs(width), "height": abs(height)}
 
