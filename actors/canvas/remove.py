@@ -38,13 +38,12 @@ def delete_elements(draft: Draft, arguments: CanvasDeleteElementsInput) -> None:
 
 
 def _members_of_frames(draft: Draft, doomed: dict[str, str | None]) -> dict[str, list[Value]]:
-    """What stays of each doomed frame's content. One walk over the scene, and only when a frame goes."""
-    members: dict[str, list[Value]] = {id_: [] for id_ in doomed if draft.get(id_)["type"] in FRAMES}
-    for element in draft.live_elements() if members else ():
-        frame_id = element["frameId"]
-        if frame_id is not None and str(frame_id) in members and element["id"] not in doomed:
-            members[str(frame_id)].append(element["id"])
-    return members
+    """What stays of each doomed frame's content."""
+    frames = [id_ for id_ in doomed if draft.get(id_)["type"] in FRAMES]
+    return {
+        id_: [element["id"] for element in draft.members(("frame", id_)) if element["id"] not in doomed]
+        for id_ in frames
+    }
 
 
 def _take_from_others(draft: Draft, id_: str, doomed: dict[str, str | None], members: dict[str, list[Value]]) -> None:

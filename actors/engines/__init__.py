@@ -1,1 +1,1 @@
-"""Engines: processes that own a thing of the operating system for an owner. They keep nothing and may die at any time."""
+"""Engines: processes that own a thing of the operating system. They keep nothing durable and may die at any time."""

@@ -61,7 +61,7 @@ def found_browser(
     platform: str = sys.platform,
     own_browser: Callable[[], Path | None] = lambda: None,
 ) -> FoundBrowser:
-    """The browser of this machine: the named one, else of PATH, of a usual place, or Playwright's own. Raises NoBrowser.
+    """The browser of this machine: the named one, or of PATH, a usual place or Playwright. Raises NoBrowser.
 
     `own_browser` tells Playwright's own, whether or not it exists; it is asked last, since asking starts a process.
     """
