@@ -21,13 +21,14 @@ from nexus import (
     approvals_cli,
     asking,
     bus_cli,
+    canvas_cli,
     channel_cli,
     exit_codes,
-    person_cli,
     provider_cli,
     settings_cli,
     team_cli,
     thread_cli,
+    workspace_cli,
 )
 from nexus.config import HomeMissing, HomeRefused
 from nexus.gateway.person_scenes import CONVERSATIONS
@@ -49,7 +50,10 @@ class Commands:
 
     def __init__(self) -> None:
         self._nexus = typer.Typer()
-        topics = (person_cli, agent_cli, channel_cli, approvals_cli, settings_cli, thread_cli, team_cli, provider_cli)
+        topics = (
+            *(workspace_cli, canvas_cli, agent_cli, channel_cli, approvals_cli),
+            *(settings_cli, thread_cli, team_cli, provider_cli),
+        )
         for topic in topics:
             topic.register(self._nexus)
 

@@ -1,4 +1,4 @@
-"""`nexus canvas` and `nexus demo`: the person's commands, text by default."""
+"""`nexus canvas`: the person's commands on canvases, text by default."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ from nexus.output import (
     time_text,
 )
 from nexus.scene_file import SceneFileProblem, lines_of, read_scene, scene_of, write_scene
-from nexus.workspace_cli import workspaces
 from tools.canvas.scene_parts import announcement_of
 from tools.fence import plain_name
 
@@ -54,10 +53,8 @@ canvases = typer.Typer(help="Canvases: shared Excalidraw scenes.", rich_markup_m
 
 
 def register(app: typer.Typer) -> None:
-    """Add the person's commands to `nexus`."""
-    app.add_typer(workspaces, name="workspace", no_args_is_help=True)
+    """Add the commands on canvases to `nexus`."""
     app.add_typer(canvases, name="canvas", no_args_is_help=True)
-    app.command("demo", epilog=examples("nexus demo", "nexus demo --file plan.excalidraw --keep"))(demo)
 
 
 @canvases.command(
@@ -199,20 +196,6 @@ def canvas_show(
         print_json(answer)
         return
     print_lines(canvas_lines(answer))
-
-
-def demo(
-    file: Annotated[
-        Path | None,
-        typer.Option("--file", help="Your own .excalidraw file instead of ours.", parser=typed_path, metavar="FILE"),
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the temporary home to look around in.")] = False,
-) -> None:
-    """Show the main job on real input: two agents, one canvas, a delegated task, a crash, and the log of it all."""
-    # Here, not above: it imports the MCP client, which every other command need not wait for.
-    from nexus.demo import run
-
-    raise typer.Exit(run(file, keep=keep))
 
 
 def _when(canvas: Record) -> str:
