@@ -8,7 +8,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from bus.limits import exported_elements_max
 from bus.value import Record, records
 from nexus import exit_codes
 from nexus.console.bundle import BundleMissing, bundle_folder
@@ -70,14 +69,8 @@ def must_be_possible(look: Look) -> None:
 
 
 def _must_be_drawable(scene: Record) -> None:
-    count = sum(map(is_drawn, records(scene, "elements")))
-    if count == 0:
+    if not any(map(is_drawn, records(scene, "elements"))):
         raise PictureFailed("There is nothing on the canvas to draw.")
-    if count > exported_elements_max:
-        raise PictureFailed(
-            f"The canvas has {count} elements to draw; a picture may have {exported_elements_max}. "
-            "Export it as .excalidraw, which has no such bound, and draw parts of it in Excalidraw."
-        )
 
 
 def write_picture(file: Path, picture: Picture, look: Look, answer: Record, as_json: bool) -> None:

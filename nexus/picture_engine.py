@@ -37,6 +37,8 @@ from nexus.output import shown
 
 COMMAND: Final = (sys.executable, "-I", "-m", "actors.engines.browser.render")
 _PASSED_ON: Final = ("PATH", "NEXUS_BROWSER", "LANG", "LC_ALL", "TZ", "PLAYWRIGHT_BROWSERS_PATH")
+_SHORT_TEMPORARY: Final = Path("/tmp")
+"""Not TMPDIR, if it can be helped: Chromium makes a socket there, whose path must be short, and does not start else."""
 _LOOK_MS_MAX: Final = 20_000
 _SAMPLE_SECONDS: Final = 0.2
 _READ_BYTES: Final = 1024 * 1024
@@ -98,7 +100,8 @@ def _count(answer: Record, name: str) -> int:
 
 
 def _answer(asked: Record, scene: bytes, ms_max: int) -> tuple[Record, bytes]:
-    with tempfile.TemporaryDirectory(prefix="nexus-picture-", ignore_cleanup_errors=True) as folder:
+    short = _SHORT_TEMPORARY if os.access(_SHORT_TEMPORARY, os.W_OK | os.X_OK) else None
+    with tempfile.TemporaryDirectory(prefix="nexus-picture-", dir=short, ignore_cleanup_errors=True) as folder:
         complaints = Path(folder, "complaints")
         with complaints.open("wb") as stderr, _engine(Path(folder), stderr) as process:
             _send(process, json.dumps(asked).encode() + b"\n" + scene)
