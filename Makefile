@@ -26,10 +26,12 @@ lint: $(VENV)/.installed-dev  ## format, lint, types, imports
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
 
 check: lint  ## what lint does, and the fast tests
-	@$(PYTEST) -m "not processes and not simulation and not fuzz"
+	@$(PYTEST) -m "not processes and not simulation and not fuzz and not browser"
 
 test: $(VENV)/.installed-dev  ## every test, real processes too
 	@$(BIN)/python -m tests.interop.node_judges
+	@$(BIN)/python -m tests.browser.editor_bundle
+	@$(BIN)/python -m tests.browser.chromium_at_hand
 	@$(PYTEST)
 
 SEEDS ?= 2000
@@ -53,6 +55,7 @@ lock: $(VENV)/.installed-dev  ## pin every dependency anew
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 		--output-file requirements.lock pyproject.toml
 	@$(BIN)/python -m tests.interop.node_judges lock
+	@$(BIN)/python -m tests.browser.editor_bundle lock
 
 # One stamp a set of extras, so that nothing is installed twice; a change of the inputs installs anew.
 $(VENV)/.installed: $(INPUTS) | $(BIN)/python

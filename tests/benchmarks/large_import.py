@@ -152,8 +152,7 @@ def run(work: Awaitable[Any]) -> Any:
         return runner.run(work)  # type: ignore[arg-type]
 
 
-def main() -> None:
-    elements = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000
+def main(elements: int = 50_000) -> None:
     with running_nexus() as running:
         file = running.home.parent / "large.excalidraw"
         file.write_text(json.dumps(large_scene(elements)))
@@ -176,4 +175,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*(int(number) for number in sys.argv[1:2]))
