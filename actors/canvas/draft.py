@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 
 from actors.canvas import outcome
 from actors.canvas.element import problem_of
+from actors.canvas.entry import Entry
+from actors.canvas.indexes import Membership, memberships
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, same
-from actors.canvas.state import HEAD, CanvasState, Entry, Head, element_row, history_row
+from actors.canvas.state import HEAD, CanvasState, Head, element_row, history_row
 from actors.canvas.usage import charged, history_bytes, writing_agent
 from actors.decision import Context, Decision, Event, Put
 from bus.limits import canvas_write_bytes_max, elements_per_canvas_max, measured_characters_max
@@ -59,6 +61,7 @@ class Draft:
         self._looked_at: set[str] = set()
         self._changed: dict[str, Record] = {}
         self._deletions: dict[str, Record | None] = {}
+        self._joined: dict[Membership, list[str]] = {}
         self._characters_measured = 0
 
     def count_measured(self, words: str) -> None:
@@ -133,11 +136,15 @@ class Draft:
         id_ = element["id"]
         assert isinstance(id_, str)
         self._changed[id_] = element
+        self._note_memberships(element)
 
     def edit(self, id_: str, fields: Record) -> Record:
         """Set fields of an element; answers it as it then is."""
-        self._changed[id_] = {**self.get(id_), **fields}
-        return self._changed[id_]
+        element = {**self.get(id_), **fields}
+        self._changed[id_] = element
+        if "groupIds" in fields or "frameId" in fields:
+            self._note_memberships(element)
+        return element
 
     def note_deletion(self, id_: str, deletion: Record | None) -> None:
         self._deletions[id_] = deletion
@@ -146,11 +153,15 @@ class Draft:
         """Ids of elements that differ from before the call, in the order in which they were first touched."""
         return [id_ for id_ in self._changed if not self._is_as_before(id_)]
 
-    def live_elements(self) -> Iterator[Record]:
-        """Every live element as it now is, in no order. Walks the whole scene."""
-        for id_ in dict.fromkeys([*self.state.entries, *self._changed]):
+    def members(self, membership: Membership) -> Iterator[Record]:
+        """The live elements that belong to that frame or group, as they now are; none is walked over that does not and
+        did not."""
+        candidates = [*self.state.kept.members.get(membership, ()), *self._joined.get(membership, ())]
+        for id_ in dict.fromkeys(candidates):
             element = self.now(id_)
-            if element is not None and element.get("isDeleted") is not True:
+            if element is None or element.get("isDeleted") is True:
+                continue
+            if membership in memberships(element):
                 yield element
 
     def finish(self) -> Decision:
@@ -164,7 +175,7 @@ class Draft:
         # A note on an element that did not change itself must not claim that it did.
         entries += [replace(self.state.entries[id_], deletion=self._deletions[id_]) for id_ in noted]
         elements = [Put(element_row(str(entry.element["id"])), entry.to_record()) for entry in entries]
-        history = self._history(touched, revision)
+        history = self._history(touched, self._notes_before(entries), revision)
         size = sum(encoded_bytes(effect.value) for effect in elements)
         _check_size(size + encoded_bytes(history))
         head, told = charged(
@@ -181,6 +192,10 @@ class Draft:
             outcome.applied(revision, touched),
             (*effects, Event(outcome.CHANGED, {**event, "elements": len(touched)}), *told),
         )
+
+    def _note_memberships(self, element: Record) -> None:
+        for membership in memberships(element):
+            self._joined.setdefault(membership, []).append(str(element["id"]))
 
     def _is_as_before(self, id_: str) -> bool:
         before = self.before(id_)
@@ -230,7 +245,17 @@ class Draft:
         others = self.head.others or self.context.principal.label() != self.head.created_by
         return replace(self.head, revision=revision, live=live, deleted=deleted, updated_ms=self._now_ms, others=others)
 
-    def _history(self, touched: list[str], revision: int) -> Record:
+    def _notes_before(self, entries: Iterable[Entry]) -> list[Value]:
+        """Of each note on a deletion that this write puts, changes or takes away: what it was."""
+        notes: list[Value] = []
+        for entry in entries:
+            id_ = str(entry.element["id"])
+            before = self.state.entries.get(id_)
+            if before is not None and before.deletion != entry.deletion:
+                notes.append({"id": id_, "before": before.deletion})
+        return notes
+
+    def _history(self, touched: list[str], notes: list[Value], revision: int) -> Record:
         elements: list[Value] = [{"id": id_, "before": self.before(id_)} for id_ in touched]
         record: Record = {
             "revision": revision,
@@ -242,6 +267,8 @@ class Draft:
             "reason": self.reason,
             "elements": elements,
         }
+        if notes:
+            record["notes"] = notes
         if self.approval is not None:
             record["approvedBy"] = self.approval.by
             record["approval"] = {"callId": self.approval.call_id, "reason": self.approval.reason}
