@@ -27,8 +27,8 @@ def test_canvas_list_is_described_as_the_contract_has_it() -> None:
 def test_the_first_slice_is_served() -> None:
     assert sorted(tool.name for tool in TOOLS) == [
         "canvas_connect_elements", "canvas_create", "canvas_create_elements", "canvas_delete",
-        "canvas_delete_elements", "canvas_get_state", "canvas_list", "canvas_move_elements", "canvas_query_region", "canvas_restore_elements",
-        "canvas_update_elements",
+        "canvas_delete_elements", "canvas_get_state", "canvas_list", "canvas_move_elements", "canvas_query_region",
+        "canvas_restore_elements", "canvas_update_elements",
     ]  # fmt: skip
 
 
