@@ -142,7 +142,7 @@ INTEGER_ARGUMENTS = [(tool, name) for tool in TOOLS for name in integer_fields(t
 
 
 def test_there_are_integer_arguments_to_judge() -> None:
-    assert {name for _, name in INTEGER_ARGUMENTS} == {"limit", "expectedRevision"}
+    assert {name for _, name in INTEGER_ARGUMENTS} == {"limit", "expectedRevision", "seconds"}
 
 
 @pytest.mark.parametrize(("tool", "name"), INTEGER_ARGUMENTS, ids=lambda part: getattr(part, "name", part))

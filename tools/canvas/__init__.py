@@ -13,10 +13,12 @@ from tools.canvas import inputs, outputs
 _NOTHING: Final = "none"
 _VOLATILE: Final = frozenset({"expectedRevision", "rebase", "reason", "approvalId"})
 _OUTCOMES: Final = (
-    " The result's outcome is one of: applied (with the new revision), conflict (someone changed the canvas since"
-    " expectedRevision: read again what changedSince lists, then retry), rejected (nothing happened; code and message"
-    " say why). All or nothing."
+    " The result's outcome is one of: applied (with the new revision), proposed (you are commenter: an editor or the"
+    " person decides), conflict (someone changed the canvas since expectedRevision: read again what changedSince"
+    ' lists, then retry; rebase "disjoint" avoids that where others work elsewhere), rejected (nothing happened; code'
+    " and message say why). All or nothing."
 )
+_LIKE_ANY_WRITE: Final = " The outcome is applied, conflict or rejected, as of any write to a canvas."
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,36 @@ TOOLS: Final[tuple[Tool, ...]] = (
         " canvas_query_region with includeDeleted finds them." + _OUTCOMES,
         "Shows elements again and adds one revision to the canvas's history.",
         "canvas_delete_elements removes them again.",
+    ),
+    _tool(
+        "canvas_lock_elements",
+        _WRITE,
+        (inputs.CanvasLockElementsInput, outputs.WriteOutcome),
+        "Lock elements so that for some minutes only you can change them, or take your locks off (locked false). Lock"
+        " what you work on in several calls, for as short a time as will do. Neither the revision nor Excalidraw's own"
+        " `locked` changes. `locks` of canvas_get_state shows who holds what until when." + _LIKE_ANY_WRITE,
+        "Keeps other agents from changing these elements until the time is over.",
+        "locked false takes the locks off; they also end by themselves.",
+    ),
+    _tool(
+        "canvas_approve_proposal",
+        _WRITE,
+        (inputs.CanvasDecideProposalInput, outputs.WriteOutcome),
+        "Apply a change that a commenter has proposed (`proposals` of canvas_get_state): a revision of its proposer's,"
+        " approved by you. Your role must be editor; your own proposals others decide. If what it touches was changed"
+        " since it was made, that is a conflict, and it stays pending." + _LIKE_ANY_WRITE,
+        "Changes the canvas as proposed, and adds one revision to its history.",
+        "Undo it as any write: canvas_delete_elements, canvas_restore_elements, or the former values.",
+    ),
+    _tool(
+        "canvas_reject_proposal",
+        _WRITE,
+        (inputs.CanvasDecideProposalInput, outputs.WriteOutcome),
+        "Reject a change that a commenter has proposed; `reason` says why. The canvas stays as it is. Your role must be"
+        " editor; your own proposals others decide." + _LIKE_ANY_WRITE,
+        "Removes the proposal.",
+        "Nothing brings it back; its proposer can propose it anew.",
+        frees_space=True,
     ),
     _tool(
         "canvas_create",

@@ -14,6 +14,8 @@ from bus.limits import (
     element_type_characters_max,
     elements_per_call_max,
     integer_max,
+    lock_seconds_default,
+    lock_seconds_max,
     region_elements_default,
     region_elements_max,
     region_types_max,
@@ -196,6 +198,10 @@ class CanvasWrite(CanvasTarget):
         ge=0, le=integer_max, description="The revision you last read; an older one is answered `conflict`."
     )
     reason: Reason = Field(description="Why, in one line; it stands in the canvas's history.")
+    rebase: Literal["disjoint"] | None = Field(
+        default=None,
+        description="With an older expectedRevision: apply all the same if nothing that the call touches was changed.",
+    )
 
 
 class CanvasListInput(ScopedInput):
@@ -268,6 +274,17 @@ class CanvasDeleteElementsInput(CanvasElementIdsInput):
 
 class CanvasRestoreElementsInput(CanvasElementIdsInput):
     pass
+
+
+class CanvasLockElementsInput(CanvasElementIdsInput):
+    locked: bool = Field(default=True, description="false takes locks off.")
+    seconds: Integer = Field(
+        default=lock_seconds_default, ge=1, le=lock_seconds_max, description="How long, from now. Lock again to renew."
+    )
+
+
+class CanvasDecideProposalInput(CanvasWrite):
+    proposalId: Identifier = Field(description="From `proposals` of canvas_get_state.")
 
 
 class CanvasDeleteInput(CanvasWrite):
