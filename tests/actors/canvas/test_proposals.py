@@ -86,7 +86,7 @@ def test_what_an_approved_write_makes_has_the_ids_of_the_proposing_call(board: B
         "reason": "a test",
         "elements": [{"type": "rectangle", "x": 0, "y": 400, "width": 9, "height": 9}],
     }
-    proposed = board.bench.send("canvas_create_elements", body, COMMENTER, "call-1")
+    proposed = board.bench.send("canvas_create_elements", body, COMMENTER)
     assert isinstance(proposed, dict)
     shown = pending(board)[0]["elementIds"]
     board.bench.clock.advance(3_600_000)
@@ -314,8 +314,9 @@ def test_of_a_proposer_without_a_role_only_the_person_approves(board: Board) -> 
 def test_the_same_call_decided_again_gives_the_same_bytes(board: Board) -> None:
     """common 8.1"""
     body: Record = {"canvasId": "canvas1", "expectedRevision": board.revision, "reason": "a test", **MOVE_A}
-    first = board.bench.decide("canvas_move_elements", body, COMMENTER, "call-1")
-    assert first == board.bench.decide("canvas_move_elements", body, COMMENTER, "call-1")
+    call_id = board.bench.clock.new_id()
+    first = board.bench.decide("canvas_move_elements", body, COMMENTER, call_id)
+    assert first == board.bench.decide("canvas_move_elements", body, COMMENTER, call_id)
     wanted: Record = {"canvasId": "canvas1", "expectedRevision": board.revision, "reason": "yes"}
     wanted["proposalId"] = propose(board)
     first = board.bench.decide("canvas_approve_proposal", wanted, OTHER, "call-2")
