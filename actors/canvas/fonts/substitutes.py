@@ -15,6 +15,8 @@ from actors.canvas.graphemes import is_pictured
 EMOJI_EMS: Final = 1.25
 """Between Apple's 1.0 to 1.25 and Noto's 1.245, and Segoe's 1.37."""
 _WIDE_EMS: Final = 1.0
+_HANGUL_EMS: Final = 0.94
+_HANGUL_FIRST, _HANGUL_LAST = "\uac00", "\ud7a3"
 _HALF_EMS: Final = 0.5
 _UNKNOWN_EMS: Final = 1.0
 
@@ -75,6 +77,8 @@ def substitute_ems(character: str) -> float:
         return _SPACES.get(character, _HALF_EMS)
     if category in _PICTURED_CATEGORIES and is_pictured(character):
         return EMOJI_EMS
+    if _HANGUL_FIRST <= character <= _HANGUL_LAST:
+        return _HANGUL_EMS
     wide = unicodedata.east_asian_width(character)
     if wide in "WF":
         return _WIDE_EMS

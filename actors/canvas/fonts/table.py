@@ -111,7 +111,7 @@ def font_table(family: int) -> FontTable:
 
 @cache
 def _made(family: int) -> FontTable:
-    substitute = _substitute_of_sans_serif if family == _SANS_SERIF else _substitute
+    substitute = substitute_ems if family == _SANS_SERIF else _substitute
     return FontTable(*_FAMILIES[family], _substitute_of_excalifont if family == _EXCALIFONT else substitute)
 
 
@@ -125,10 +125,6 @@ def _substitute(character: str) -> float:
     if sans_serif is None:
         return substitute_ems(character)
     return sans_serif * _LETTERS_SHARE if character.isalpha() else sans_serif
-
-
-def _substitute_of_sans_serif(character: str) -> float:
-    return substitute_ems(character)
 
 
 class _EastAsian:
