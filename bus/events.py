@@ -60,6 +60,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "canvas.imported": "The person imported a scene as a new canvas.",
     "canvas.import_given_up": "An import ended without a canvas, and all that had come of it is removed.",
     "canvas.changed": "A write was applied: the revision and the elements it touched.",
+    "canvas.proposed": "A commenter's write waits to be approved: what it would do, and to how many elements.",
+    "canvas.proposal_decided": "A proposal was approved or rejected; the event names its proposer.",
+    "canvas.locked": "Elements may be changed by one agent, or the person, alone for a while.",
+    "canvas.unlocked": "Locks were taken off elements: because somebody asked, or because their time was over.",
     "canvas.deleted": "A canvas and its history were deleted; it is there for nobody any more.",
     "canvas.role_granted": "The person gave an agent a role on a canvas, or took it away.",
     # threads, in the order of their life (mesh 4)

@@ -11,6 +11,7 @@ from bus.limits import (
     backup_hold_ms_max,
     before_reply_wait_ms,
     call_deadline_ms_default,
+    canvas_write_bytes_max,
     channel_requests_max,
     channel_requests_per_agent_max,
     child_back_off_ms_first,
@@ -55,7 +56,12 @@ from bus.limits import (
     legacy_sessions_per_agent_max,
     link_heartbeat_ms,
     link_silence_ms_max,
+    lock_seconds_default,
+    lock_seconds_max,
+    locks_per_agent_max,
+    locks_per_canvas_max,
     login_shell_ms_max,
+    name_characters_max,
     outbox_rows_a_read,
     outbox_window_parcels,
     owner_idle_ms,
@@ -74,8 +80,14 @@ from bus.limits import (
     plan_page_bytes_max,
     plan_step_characters_max,
     plan_undo_wait_ms,
+    proposal_bytes_max,
+    proposal_elements_listed_bytes_max,
+    proposals_pending_bytes_max,
+    proposals_pending_max,
+    proposals_pending_per_agent_max,
     provider_version_ms_max,
     provider_versions_ms_max,
+    reason_characters_max,
     region_elements_default,
     region_elements_max,
     region_page_bytes_max,
@@ -97,6 +109,8 @@ from bus.limits import (
     shim_stream_back_off_ms_max,
     stamp_valid_ms,
     state_labels_bytes_max,
+    state_locks_bytes_max,
+    state_proposals_bytes_max,
     store_check_ms_max,
     store_map_bytes,
     subscribed_sessions_per_agent_max,
@@ -163,7 +177,16 @@ assert threads_listed_default <= threads_listed_max <= threads_looked_at_max
 assert element_bytes_max < region_page_bytes_max < result_bytes_max
 assert element_depth_max < json_depth_max
 assert region_elements_default <= region_elements_max <= elements_per_call_max
-assert state_labels_bytes_max < region_page_bytes_max
+assert state_labels_bytes_max + state_proposals_bytes_max + state_locks_bytes_max < region_page_bytes_max
+# One always fits: its reason and names beside the ids.
+assert (
+    proposal_elements_listed_bytes_max + 6 * (reason_characters_max + 3 * name_characters_max)
+    < state_proposals_bytes_max
+)
+assert proposal_bytes_max < proposals_pending_bytes_max < canvas_write_bytes_max
+assert proposals_pending_per_agent_max < proposals_pending_max
+assert 0 < lock_seconds_default <= lock_seconds_max
+assert elements_per_call_max <= locks_per_agent_max < locks_per_canvas_max
 assert legacy_sessions_per_agent_max < legacy_sessions_max
 assert call_deadline_ms_default < scene_deadline_ms < person_answer_ms_max  # the gateway's answer always comes first
 assert follow_wait_ms <= inspection_wait_ms_max

@@ -35,7 +35,12 @@ def role_of(state: CanvasState, context: Context) -> str | None:
 
 
 def may_write(role: str) -> bool:
+    """Whether writes apply, and others' proposals may be decided and elements locked."""
     return ROLES.index(role) >= ROLES.index("editor")
+
+
+def may_propose(role: str) -> bool:
+    return ROLES.index(role) >= ROLES.index("commenter")
 
 
 def seen(state: CanvasState, context: Context) -> tuple[Head, str] | Refusal:

@@ -13,6 +13,8 @@ from typing import Final
 
 from actors.canvas import outcome
 from actors.canvas.access import parsed, seen
+from actors.canvas.lock import LAPSE
+from actors.canvas.proposal import proposal_row
 from actors.canvas.state import (
     GONE,
     HEAD,
@@ -22,12 +24,12 @@ from actors.canvas.state import (
     element_row,
     file_row,
     history_row,
+    lock_row,
     piece_row,
     role_row,
 )
 from actors.canvas.usage import usage_gone
-from actors.canvas.write import revision_differs
-from actors.decision import Context, Decision, Delete, Effect, Event, Message, Put, Send
+from actors.decision import CancelTimer, Context, Decision, Delete, Effect, Event, Message, Put, Send
 from actors.parsed import Nothing, sending_owner
 from bus import address
 from bus.limits import part_elements_max
@@ -57,7 +59,8 @@ def delete(state: CanvasState, message: Message, context: Context) -> Decision:
     if role != "owner":
         words = f"Your role here is {role}; deleting the canvas takes owner. Ask the person."
         return Decision(outcome.rejected("role", words))
-    differs = revision_differs(state, head, arguments.expectedRevision)
+    # It touches everything, so nothing is disjoint to it: `rebase` makes no difference.
+    differs = outcome.revision_differs(state, head, arguments.expectedRevision)
     if differs is not None:
         return Decision(differs)
     return Decision(outcome.applied(head.revision, ()), tuple(_ended(state, context)))
@@ -125,6 +128,7 @@ def _ended(state: CanvasState, context: Context) -> list[Effect]:
         Delete(HEAD),
         *(Delete(role_row(agent_id)) for agent_id in sorted(state.roles)),
         Delete(SCENE),
+        CancelTimer(LAPSE),
         Put(GONE, gone.to_record()),
         Event(outcome.DELETED, {**told, "revision": head.revision, "elements": head.live + head.deleted}),
         # before_reply: whoever was answered does not find it in a list any more.
@@ -136,6 +140,9 @@ def _ended(state: CanvasState, context: Context) -> list[Effect]:
 
 def _rows_left(state: CanvasState) -> list[str]:
     """Of elements and files, last come first: what is applied last is cheapest to take out."""
+    beside = [*map(lock_row, state.locks.all()), *map(proposal_row, state.proposals)]
+    if beside:
+        return beside[:_ROWS_AT_ONCE]
     if state.pieces:
         id_, pieces = next(reversed(state.pieces.items()))
         first = max(len(pieces) - _PIECES_AT_ONCE, 0)

@@ -7,14 +7,16 @@ for every kind of change (canvas 4.1), and nothing that an editor would choke on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from actors.canvas import outcome
 from actors.canvas.element import problem_of
+from actors.canvas.entry import Entry
+from actors.canvas.indexes import Membership, memberships
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, same
-from actors.canvas.state import HEAD, CanvasState, Entry, Head, element_row, history_row
+from actors.canvas.state import HEAD, CanvasState, Head, element_row, history_row
 from actors.canvas.textsize import bytes_measured
 from actors.canvas.usage import charged, history_bytes, writing_agent
 from actors.decision import Context, Decision, Event, Put
@@ -22,17 +24,45 @@ from bus.limits import canvas_write_bytes_max, elements_per_canvas_max, measured
 from bus.value import Record, Value
 
 
-class Draft:
-    """`what` is the past participle that conflicts and the history show: created, updated, moved ..."""
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """By whom, when and why a proposal is made a revision."""
 
-    def __init__(self, state: CanvasState, head: Head, context: Context, what: str, reason: str) -> None:
+    by: str
+    at_ms: int
+    reason: str
+    call_id: str
+    proposal_id: str
+
+
+class Draft:
+    """`what` is the past participle that conflicts and the history show: created, updated, moved ...
+
+    `context` is that of whoever writes; ids and numbers derive from it. With an `approval` that is the proposer's call,
+    which was made long before.
+    """
+
+    def __init__(
+        self,
+        state: CanvasState,
+        head: Head,
+        context: Context,
+        what: str,
+        reason: str,
+        approval: Approval | None = None,
+    ) -> None:
         self.state = state
         self.head = head
         self.context = context
         self.what = what
         self.reason = reason
+        self.approval = approval
+        self._now_ms = context.now_ms if approval is None else approval.at_ms
+        self._named: dict[str, None] = {}
+        self._looked_at: set[str] = set()
         self._changed: dict[str, Record] = {}
         self._deletions: dict[str, Record | None] = {}
+        self._joined: dict[Membership, list[str]] = {}
         self._bytes_measured = 0
 
     def count_measured(self, words: str) -> None:
@@ -45,8 +75,23 @@ class Draft:
                 "Shorten them, or change fewer in one call.",
             )
 
+    @property
+    def named_ids(self) -> Collection[str]:
+        """What the call names as its targets, in order, whether it is there or not."""
+        return self._named.keys()
+
+    @property
+    def looked_at(self) -> Collection[str]:
+        """Every id that was asked for so far, whether it is there or not: what the draft depends on (rebase.py)."""
+        return self._looked_at
+
     def find(self, id_: str) -> Record | None:
         """The element as it now is, deleted or not."""
+        self._looked_at.add(id_)
+        return self.now(id_)
+
+    def now(self, id_: str) -> Record | None:
+        """As `find`, for who only judges the draft and does not add to what it depends on."""
         changed = self._changed.get(id_)
         if changed is not None:
             return changed
@@ -69,6 +114,7 @@ class Draft:
 
     def require(self, id_: str, place: str) -> Record:
         """The element of that id. Raises Rejected for an unknown one; `place` says where the call names it."""
+        self._named[id_] = None
         element = self.find(id_)
         if element is None:
             raise Rejected("unknown_element", f"{place} names no element of this canvas. Query the canvas for its ids.")
@@ -91,11 +137,15 @@ class Draft:
         id_ = element["id"]
         assert isinstance(id_, str)
         self._changed[id_] = element
+        self._note_memberships(element)
 
     def edit(self, id_: str, fields: Record) -> Record:
         """Set fields of an element; answers it as it then is."""
-        self._changed[id_] = {**self.get(id_), **fields}
-        return self._changed[id_]
+        element = {**self.get(id_), **fields}
+        self._changed[id_] = element
+        if "groupIds" in fields or "frameId" in fields:
+            self._note_memberships(element)
+        return element
 
     def note_deletion(self, id_: str, deletion: Record | None) -> None:
         self._deletions[id_] = deletion
@@ -104,11 +154,15 @@ class Draft:
         """Ids of elements that differ from before the call, in the order in which they were first touched."""
         return [id_ for id_ in self._changed if not self._is_as_before(id_)]
 
-    def live_elements(self) -> Iterator[Record]:
-        """Every live element as it now is, in no order. Walks the whole scene."""
-        for id_ in dict.fromkeys([*self.state.entries, *self._changed]):
-            element = self.find_live(id_)
-            if element is not None:
+    def members(self, membership: Membership) -> Iterator[Record]:
+        """The live elements that belong to that frame or group, as they now are; none is walked over that does not and
+        did not."""
+        candidates = [*self.state.kept.members.get(membership, ()), *self._joined.get(membership, ())]
+        for id_ in dict.fromkeys(candidates):
+            element = self.now(id_)
+            if element is None or element.get("isDeleted") is True:
+                continue
+            if membership in memberships(element):
                 yield element
 
     def finish(self) -> Decision:
@@ -122,7 +176,7 @@ class Draft:
         # A note on an element that did not change itself must not claim that it did.
         entries += [replace(self.state.entries[id_], deletion=self._deletions[id_]) for id_ in noted]
         elements = [Put(element_row(str(entry.element["id"])), entry.to_record()) for entry in entries]
-        history = self._history(touched, revision)
+        history = self._history(touched, self._notes_before(entries), revision)
         size = sum(encoded_bytes(effect.value) for effect in elements)
         _check_size(size + encoded_bytes(history))
         head, told = charged(
@@ -133,10 +187,16 @@ class Draft:
         )
         effects = (*elements, Put(HEAD, head.to_record()), Put(history_row(revision), history))
         event: Record = {"canvasId": self.context.address.id, "revision": revision, "what": self.what}
+        if self.approval is not None:
+            event |= {"proposedBy": self.context.principal.label(), "proposalId": self.approval.proposal_id}
         return Decision(
             outcome.applied(revision, touched),
             (*effects, Event(outcome.CHANGED, {**event, "elements": len(touched)}), *told),
         )
+
+    def _note_memberships(self, element: Record) -> None:
+        for membership in memberships(element):
+            self._joined.setdefault(membership, []).append(str(element["id"]))
 
     def _is_as_before(self, id_: str) -> bool:
         before = self.before(id_)
@@ -157,7 +217,7 @@ class Draft:
             assert isinstance(version, int)
             element = {**element, "version": version + 1}
             nonce = nonce if nonce != last_nonce else nonce ^ 1
-        element = {**element, "versionNonce": nonce, "updated": self.context.now_ms}
+        element = {**element, "versionNonce": nonce, "updated": self._now_ms}
         problem = problem_of(element)
         if problem is not None:
             raise Rejected.because(problem, f"The changed element {position} (from 0)")
@@ -184,14 +244,23 @@ class Draft:
                 "limits", f"A canvas holds at most {elements_per_canvas_max} elements, deleted ones included."
             )
         others = self.head.others or self.context.principal.label() != self.head.created_by
-        now_ms = self.context.now_ms
-        return replace(self.head, revision=revision, live=live, deleted=deleted, updated_ms=now_ms, others=others)
+        return replace(self.head, revision=revision, live=live, deleted=deleted, updated_ms=self._now_ms, others=others)
 
-    def _history(self, touched: list[str], revision: int) -> Record:
+    def _notes_before(self, entries: Iterable[Entry]) -> list[Value]:
+        """Of each note on a deletion that this write puts, changes or takes away: what it was."""
+        notes: list[Value] = []
+        for entry in entries:
+            id_ = str(entry.element["id"])
+            before = self.state.entries.get(id_)
+            if before is not None and before.deletion != entry.deletion:
+                notes.append({"id": id_, "before": before.deletion})
+        return notes
+
+    def _history(self, touched: list[str], notes: list[Value], revision: int) -> Record:
         elements: list[Value] = [{"id": id_, "before": self.before(id_)} for id_ in touched]
-        return {
+        record: Record = {
             "revision": revision,
-            "atMs": self.context.now_ms,
+            "atMs": self._now_ms,
             "by": self.context.principal.label(),
             "credential": self.context.principal.credential,
             "callId": self.context.call_id,
@@ -199,6 +268,12 @@ class Draft:
             "reason": self.reason,
             "elements": elements,
         }
+        if notes:
+            record["notes"] = notes
+        if self.approval is not None:
+            record["approvedBy"] = self.approval.by
+            record["approval"] = {"callId": self.approval.call_id, "reason": self.approval.reason}
+        return record
 
 
 def _check_size(size: int) -> None:

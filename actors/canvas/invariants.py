@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from actors.canvas.element import FRAMES, problem_of
 from actors.canvas.geometry import POINT_BASED, points_of, text
-from actors.canvas.state import CanvasState, Gone
+from actors.canvas.state import CanvasState, Gone, Head
 from actors.canvas.ties import SIDES, bound_list, can_be_tied_to, is_container, target_id
+from bus.limits import proposals_decided_kept_max, proposals_pending_max
 from bus.value import Record
 
 
@@ -16,17 +18,19 @@ def problems(state: CanvasState) -> list[str]:
     if state.gone is not None:
         return _of_gone(state, state.gone)
     if state.head is None:
-        is_strange = (state.entries or state.roles) and state.arriving is None
+        is_strange = (state.entries or state.roles or state.proposals or len(state.locks)) and state.arriving is None
         return ["there are rows without a head"] if is_strange else []
     if state.arriving is not None:
         return ["an import is not finished on a canvas that is there"]
-    return [*_of_counts(state), *_of_order(state), *_of_elements(state), *_of_ties(state)]
+    beside = (*_of_proposals(state, state.head), *_of_locks(state))
+    return [*_of_counts(state), *_of_order(state), *_of_elements(state), *_of_ties(state), *beside]
 
 
 def _of_gone(state: CanvasState, gone: Gone) -> list[str]:
     if state.head is not None or state.roles or state.arriving is not None:
         return ["a canvas that was deleted is still there"]
-    is_rest = bool(state.entries or state.files or state.pieces or gone.history)
+    is_beside = bool(len(state.locks) or state.proposals)
+    is_rest = bool(state.entries or state.files or state.pieces or gone.history or is_beside)
     return ["something is left of a canvas that was cleared"] if gone.cleared and is_rest else []
 
 
@@ -38,6 +42,29 @@ def _of_counts(state: CanvasState) -> Iterator[str]:
     for id_, entry in state.entries.items():
         if not 1 <= entry.revision <= state.head.revision:
             yield f"{id_} was changed at a revision that the canvas has not reached"
+
+
+def _of_proposals(state: CanvasState, head: Head) -> Iterator[str]:
+    pending = [one for one in state.proposals.values() if one.is_pending]
+    for one in state.proposals.values():
+        if one.is_pending is (one.arguments is None):
+            yield f"proposal {one.id} is {one.stage} and has arguments, or is pending and has none"
+        if not 1 <= one.base_revision <= head.revision:
+            yield f"proposal {one.id} is for a revision that the canvas has not reached"
+    if len(pending) > proposals_pending_max or len(state.proposals) - len(pending) > proposals_decided_kept_max:
+        yield "there are more proposals than there may be"
+    waiting = Counter[str]()
+    for one in pending:
+        waiting[one.by] += one.size
+    for agent_id, size in waiting.items():
+        if head.usage.get(agent_id, 0) < size:
+            yield f"the pending proposals of {agent_id} are not counted as its share"
+
+
+def _of_locks(state: CanvasState) -> Iterator[str]:
+    for id_, lock in state.locks.all().items():
+        if id_ not in state.entries:
+            yield f"{lock.holder} has locked {id_}, which is not there"
 
 
 def _of_order(state: CanvasState) -> Iterator[str]:

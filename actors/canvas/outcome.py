@@ -5,20 +5,26 @@ Messages never hold an id or a text that someone typed: they name a place in the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from actors.canvas.element import Problem
+from actors.canvas.lock import Lock
 from actors.canvas.plain import encoded_bytes
-from actors.canvas.state import CanvasState
+from actors.canvas.state import CanvasState, Head
 from bus.limits import changed_since_max, element_ids_listed_bytes_max
 from bus.value import Record, Value
+from tools.times import rfc3339
 
 CREATED: Final = "canvas.created"
 IMPORTED: Final = "canvas.imported"
 CHANGED: Final = "canvas.changed"
 DELETED: Final = "canvas.deleted"
 ROLE_GRANTED: Final = "canvas.role_granted"
+PROPOSED: Final = "canvas.proposed"
+PROPOSAL_DECIDED: Final = "canvas.proposal_decided"
+LOCKED: Final = "canvas.locked"
+UNLOCKED: Final = "canvas.unlocked"
 
 
 class Rejected(Exception):
@@ -42,20 +48,48 @@ def applied(revision: int, element_ids: Iterable[str]) -> Record:
     return outcome if whole else {**outcome, "truncated": True}
 
 
+def proposed(proposal_id: str, base_revision: int) -> Record:
+    return {"outcome": "proposed", "proposalId": proposal_id, "baseRevision": base_revision}
+
+
 def conflict(state: CanvasState, revision: int, since: int) -> Record:
     """Somebody wrote after revision `since`: what, newest first."""
-    changed = [(entry.revision, id_) for id_, entry in state.entries.items() if entry.revision > since]
-    changed.sort(reverse=True)
+    return conflict_over(state, revision, state.changed_since(since, changed_since_max + 1))
+
+
+def conflict_over(state: CanvasState, revision: int, changed: Sequence[str]) -> Record:
+    """Somebody changed these elements, given newest first."""
     listed: list[Value] = []
-    for at, id_ in changed[:changed_since_max]:
+    for id_ in changed[:changed_since_max]:
         entry = state.entries[id_]
-        listed.append({"elementId": id_, "revision": at, "by": entry.by, "what": entry.what})
+        listed.append({"elementId": id_, "revision": entry.revision, "by": entry.by, "what": entry.what})
     outcome: Record = {"outcome": "conflict", "currentRevision": revision, "changedSince": listed}
     return outcome if len(changed) <= changed_since_max else {**outcome, "truncated": True}
 
 
 def rejected(code: str, message: str) -> Record:
     return {"outcome": "rejected", "code": code, "message": message}
+
+
+def revision_differs(state: CanvasState, head: Head, expected: int, rebase: str | None = None) -> Record | None:
+    """The outcome for a call that does not speak of the present revision (canvas 3.2); None for one that goes on.
+
+    With `rebase` an older one goes on: it is a conflict only if it clashes (rebase.py).
+    """
+    if expected > head.revision:
+        return rejected("revision_ahead", "expectedRevision is newer than the canvas. Read its state again.")
+    if expected < head.revision and rebase is None:
+        return conflict(state, head.revision, expected)
+    return None
+
+
+def locked(lock: Lock) -> Record:
+    """Somebody else has locked an element that the call would change."""
+    message = (
+        "Somebody else has locked an element that this call would change. Wait until then, ask the holder, or leave "
+        "that element out."
+    )
+    return {**rejected("lock", message), "holder": lock.holder, "until": rfc3339(lock.until_ms)}
 
 
 def bounded(items: Iterable[str]) -> tuple[list[Value], bool]:

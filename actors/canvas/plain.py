@@ -25,7 +25,7 @@ class Fault(StrEnum):
     NOT_JSON = "holds something that JSON cannot carry"
 
 
-def fault_of(value: Value) -> Fault | None:
+def fault_of(value: Value, depth_max: int = element_depth_max) -> Fault | None:
     """The first reason why `value` cannot be stored and sent on; None when it can. Does not recurse.
 
     Goes over every value of every scene, so what is usual is told by its exact type, first.
@@ -33,7 +33,7 @@ def fault_of(value: Value) -> Fault | None:
     waiting: list[tuple[Value, int]] = [(value, 0)]
     while waiting:
         item, depth = waiting.pop()
-        if depth > element_depth_max:
+        if depth > depth_max:
             return Fault.TOO_DEEP
         held: Iterable[Value] = (item,)
         if isinstance(item, dict):

@@ -1,7 +1,9 @@
-"""The journey of every write to a canvas: arguments, role, revision, elements, one commit (canvas 3.2).
+"""The journey of every write to a canvas: arguments, role, revision, elements, locks, one commit (canvas 3.2).
 
 The order is the contract's: whoever has no role learns nothing; an old revision is a conflict before any element is
-looked at. Rules raise Rejected; whatever they had drafted is dropped, so a refused call changes nothing (canvas 3.5).
+looked at, unless the call may be rebased. A commenter's write goes the same way up to its commit, where it is stored as
+a proposal instead (proposing.py). Rules raise Rejected; whatever they had drafted is dropped, so a refused call changes
+nothing (canvas 3.5).
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from actors.canvas import outcome
-from actors.canvas.access import may_write, parsed, seen
+from actors.canvas.access import may_propose, may_write, parsed, seen
+from actors.canvas.attempt import Change, Standing, attempted
 from actors.canvas.draft import Draft
-from actors.canvas.outcome import Rejected
-from actors.canvas.state import CanvasState, Head
-from actors.decision import Context, Decide, Decision, Message
+from actors.canvas.proposing import proposed
+from actors.canvas.state import CanvasState
+from actors.decision import Context, Decide, Decision, Message, PrincipalKind
 from bus.value import Record
 from tools.canvas.inputs import CanvasWrite
 from tools.errors import Refusal
@@ -22,39 +25,39 @@ from tools.errors import Refusal
 Arguments = TypeVar("Arguments", bound=CanvasWrite)
 
 
-def write(model: type[Arguments], what: str, change: Callable[[Draft, Arguments], None]) -> Decide[CanvasState]:
-    """The decision of a tool whose rule is `change`; `what` is how conflicts and the history name it."""
+def write(model: type[Arguments], what: str, rule: Callable[[Draft, Arguments], None]) -> Decide[CanvasState]:
+    """The decision of a tool whose rule is `rule`; `what` is how conflicts and the history name it."""
+    return written(Change(model, what, rule))
+
+
+def written(change: Change[Arguments]) -> Decide[CanvasState]:
+    """The decision of a tool that makes `change`."""
 
     def decide(state: CanvasState, message: Message, context: Context) -> Decision:
-        arguments = parsed(model, message)
+        arguments = parsed(change.arguments, message)
         if isinstance(arguments, Refusal):
             return Decision(arguments)
         found = seen(state, context)
         if isinstance(found, Refusal):
             return Decision(found)
         head, role = found
-        if not may_write(role):
-            return _rejected("role", f"Your role here is {role}; changing elements takes editor. Ask the person.")
-        differs = revision_differs(state, head, arguments.expectedRevision)
+        if not may_propose(role):
+            words = f"Your role here is {role}; proposing changes takes commenter, making them editor. Ask the person."
+            return Decision(outcome.rejected("role", words))
+        differs = outcome.revision_differs(state, head, arguments.expectedRevision, arguments.rebase)
         if differs is not None:
             return Decision(differs)
-        draft = Draft(state, head, context, what, arguments.reason)
-        try:
-            change(draft, arguments)
-            return draft.finish()
-        except Rejected as refused:
-            return _rejected(refused.code, refused.message)
+        draft = Draft(state, head, context, change.what, arguments.reason)
+        is_person = context.principal.kind is PrincipalKind.PERSON
+        standing = Standing(
+            arguments.expectedRevision, (context.principal.label(),), context.now_ms, heeds_locks=not is_person
+        )
+        decision = attempted(draft, change, arguments, standing)
+        if not decision.effects or may_write(role):
+            return decision
+        return proposed(draft, message)
 
     return decide
-
-
-def revision_differs(state: CanvasState, head: Head, expected: int) -> Record | None:
-    """The outcome for a call that does not speak of the present revision (canvas 3.2)."""
-    if expected < head.revision:
-        return outcome.conflict(state, head.revision, expected)
-    if expected > head.revision:
-        return outcome.rejected("revision_ahead", "expectedRevision is newer than the canvas. Read its state again.")
-    return None
 
 
 def as_of_now(state: CanvasState, arguments: Record) -> Record:
@@ -65,7 +68,3 @@ def as_of_now(state: CanvasState, arguments: Record) -> Record:
 def shown_of(state: CanvasState, message: Message, context: Context) -> Record:
     """What a card shows of the canvas, and what may not change before the call runs (common 5.3)."""
     return {} if state.head is None else {"title": state.head.title, "canvasId": context.address.id}
-
-
-def _rejected(code: str, message: str) -> Decision:
-    return Decision(outcome.rejected(code, message))

@@ -152,12 +152,14 @@ def run(work: Awaitable[Any]) -> Any:
         return runner.run(work)  # type: ignore[arg-type]
 
 
-def main() -> None:
-    elements = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000
+def main(elements: int = 50_000) -> None:
     with running_nexus() as running:
         file = running.home.parent / "large.excalidraw"
         file.write_text(json.dumps(large_scene(elements)))
-        picture = {"mimeType": "image/gif", "dataURL": "data:image/gif;base64,R0lGODlh" + "A" * (20 * 2**20 * 4 // 3)}
+        picture = {
+            "mimeType": "image/gif",
+            "dataURL": "data:image/gif;base64,R0lGODlhAQAB" + "A" * (20 * 2**20 * 4 // 3),
+        }
         pictures = {"type": "excalidraw", "elements": [], "files": {f"p{number}": picture for number in range(3)}}
         (file.with_name("pictures.excalidraw")).write_text(json.dumps(pictures))
         print(f"{os.cpu_count()} cores, {elements} elements, {file.stat().st_size / 2**20:.1f} MiB, {AGENTS} agents")
@@ -173,4 +175,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*(int(number) for number in sys.argv[1:2]))

@@ -13,10 +13,12 @@ from tools.canvas import inputs, outputs
 _NOTHING: Final = "none"
 _VOLATILE: Final = frozenset({"expectedRevision", "rebase", "reason", "approvalId"})
 _OUTCOMES: Final = (
-    " The result's outcome is one of: applied (with the new revision), conflict (someone changed the canvas since"
-    " expectedRevision: read again what changedSince lists, then retry), rejected (nothing happened; code and message"
-    " say why). All or nothing."
+    " The result's outcome is one of: applied (with the new revision), proposed (you are commenter: an editor or the"
+    " person decides), conflict (someone changed the canvas since expectedRevision: read again what changedSince"
+    ' lists, then retry; rebase "disjoint" avoids that where others work elsewhere), rejected (nothing happened; code'
+    " and message say why). All or nothing."
 )
+_LIKE_ANY_WRITE: Final = " The outcome is applied, conflict or rejected, as of any write to a canvas."
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,16 @@ TOOLS: Final[tuple[Tool, ...]] = (
         "canvas_create_elements",
         _WRITE,
         (inputs.CanvasCreateElementsInput, outputs.WriteOutcome),
-        "Add 1 to 500 elements on top of a canvas. Short form: type, x, y, width, height, style, for text `text`, for"
-        " lines and arrows `points` or width and height; everything else gets Excalidraw's defaults. Full Excalidraw"
-        " elements are taken too: a text with containerId becomes that shape's label and is wrapped to fit, an arrow"
-        ' with startBinding or endBinding {"elementId"} is tied to that shape and follows it.' + _OUTCOMES,
+        "Add 1 to 500 elements on top of a canvas. Short form: type, x, y, width, height and style; `label` for words"
+        " in a rectangle, ellipse or diamond or on an arrow (measured, wrapped and centred; a shape too low for them"
+        " grows); for text `text`; for lines `points` or width and height. Arrows: give `start` and `end` as"
+        ' {"id"} instead of points: they run from outline to outline and follow their shapes; `points` in between'
+        " bend them, `elbowed` leads them in right angles. Ids that you give can be named anywhere in the call."
+        ' Example: [{"type":"rectangle","id":"a","x":0,"y":0,"width":160,"height":80,"label":"API"},'
+        ' {"type":"diamond","id":"b","x":320,"y":-20,"width":180,"height":120,"label":{"text":"Valid?","fontSize":16}},'
+        ' {"type":"arrow","start":{"id":"a"},"end":{"id":"b"},"label":"asks"}]. Leave 100 or more between shapes whose'
+        " arrow has words. Full Excalidraw elements are taken too: a text with containerId is that shape's label, an"
+        ' arrow with startBinding or endBinding {"elementId"} is tied.' + _OUTCOMES,
         "Adds elements to the canvas and one revision to its history.",
         "canvas_delete_elements removes them again.",
     ),
@@ -115,6 +123,19 @@ TOOLS: Final[tuple[Tool, ...]] = (
         "Move them back.",
     ),
     _tool(
+        "canvas_connect_elements",
+        _WRITE,
+        (inputs.CanvasConnectElementsInput, outputs.WriteOutcome),
+        "Draw 1 to 500 arrows between elements that are on the canvas, from outline to outline; they follow when the"
+        " elements move. Ends can be shapes, texts, images and frames (a label stands for its shape), not lines, arrows"
+        " or drawings. kind `line` leaves out the arrowheads: it is an arrow element too, since Excalidraw's lines"
+        " cannot be tied. Several between the same two run side by side; from an element to itself makes a loop."
+        " elementIds begins with the new arrows, in your order. For bends, style or ids use canvas_create_elements."
+        ' Example: [{"fromId":"a","toId":"b","label":"reads"}].' + _OUTCOMES,
+        "Adds arrows to the canvas and one revision to its history.",
+        "canvas_delete_elements removes them again.",
+    ),
+    _tool(
         "canvas_delete_elements",
         _WRITE,
         (inputs.CanvasDeleteElementsInput, outputs.WriteOutcome),
@@ -131,6 +152,36 @@ TOOLS: Final[tuple[Tool, ...]] = (
         " canvas_query_region with includeDeleted finds them." + _OUTCOMES,
         "Shows elements again and adds one revision to the canvas's history.",
         "canvas_delete_elements removes them again.",
+    ),
+    _tool(
+        "canvas_lock_elements",
+        _WRITE,
+        (inputs.CanvasLockElementsInput, outputs.WriteOutcome),
+        "Lock elements so that for some minutes only you can change them, or take your locks off (locked false). Lock"
+        " what you work on in several calls, for as short a time as will do. Neither the revision nor Excalidraw's own"
+        " `locked` changes. `locks` of canvas_get_state shows who holds what until when." + _LIKE_ANY_WRITE,
+        "Keeps other agents from changing these elements until the time is over.",
+        "locked false takes the locks off; they also end by themselves.",
+    ),
+    _tool(
+        "canvas_approve_proposal",
+        _WRITE,
+        (inputs.CanvasDecideProposalInput, outputs.WriteOutcome),
+        "Apply a change that a commenter has proposed (`proposals` of canvas_get_state): a revision of its proposer's,"
+        " approved by you. Your role must be editor; your own proposals others decide. If what it touches was changed"
+        " since it was made, that is a conflict, and it stays pending." + _LIKE_ANY_WRITE,
+        "Changes the canvas as proposed, and adds one revision to its history.",
+        "Undo it as any write: canvas_delete_elements, canvas_restore_elements, or the former values.",
+    ),
+    _tool(
+        "canvas_reject_proposal",
+        _WRITE,
+        (inputs.CanvasDecideProposalInput, outputs.WriteOutcome),
+        "Reject a change that a commenter has proposed; `reason` says why. The canvas stays as it is. Your role must be"
+        " editor; your own proposals others decide." + _LIKE_ANY_WRITE,
+        "Removes the proposal.",
+        "Nothing brings it back; its proposer can propose it anew.",
+        frees_space=True,
     ),
     _tool(
         "canvas_create",

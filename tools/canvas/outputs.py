@@ -22,8 +22,9 @@ from tools.fence import Fence
 Role = Literal["viewer", "commenter", "editor", "owner"]
 RejectedCode = Literal[
     "role", "revision_ahead", "lock", "unknown_element", "deleted_element", "id_taken", "geometry", "bound_text",
-    "field", "self_approval", "limits",
+    "field", "self_approval", "decided", "limits",
 ]  # fmt: skip
+What = Literal["created", "updated", "moved", "connected", "deleted", "restored", "reverted"]
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]
 
 
@@ -62,14 +63,35 @@ class Label(Model):
     text: Fence
 
 
+class PendingProposal(Model):
+    """A commenter's write that waits. `elementIds`: the first of those that it would change, of `elementCount`."""
+
+    proposalId: str
+    by: str
+    at: str
+    baseRevision: int
+    what: What
+    reason: Fence
+    elementIds: list[str]
+    elementCount: int
+
+
+class LockedElement(Model):
+    elementId: str
+    holder: str
+    until: str
+
+
 class CanvasGetStateOutput(CanvasRow):
     createdAt: str
     types: dict[str, int]
     extent: Extent | None
     labels: list[Label]
     labelsTruncated: bool
-    proposals: list[dict[str, JsonValue]]
-    locks: list[dict[str, JsonValue]]
+    proposals: list[PendingProposal] = Field(description="Pending ones, oldest first; proposalCount is of all.")
+    proposalCount: int
+    locks: list[LockedElement] = Field(description="Those that end last, first; lockCount is of all.")
+    lockCount: int
 
 
 class CanvasQueryRegionOutput(Model):
@@ -86,7 +108,7 @@ class Change(Model):
     elementId: str
     revision: int
     by: str
-    what: Literal["created", "updated", "moved", "deleted", "restored"]
+    what: What
 
 
 class LeftOut(Model):

@@ -68,12 +68,11 @@ def test_every_role_reads(verb: str, arguments: Record, caller: object) -> None:
 
 
 @pytest.mark.parametrize(("verb", "arguments"), WRITES)
-@pytest.mark.parametrize("caller", [VIEWER, COMMENTER])
-def test_writing_takes_editor(verb: str, arguments: Record, caller: object) -> None:
-    """canvas 1.2, 3.1: until proposals come, a commenter's write is rejected by role too."""
+def test_a_viewer_changes_nothing_and_hears_that_before_its_revision_is_looked_at(verb: str, arguments: Record) -> None:
+    """canvas 1.2, 3.2"""
     board = board_of("checkout")
     rows = dict(board.bench.rows)
-    outcome = board.answer(verb, _body(arguments, 99), caller)  # type: ignore[arg-type]
+    outcome = board.answer(verb, _body(arguments, 99), VIEWER)
     assert (outcome["outcome"], outcome["code"]) == ("rejected", "role")
     assert board.bench.rows == rows
 
@@ -192,8 +191,10 @@ def test_deciding_the_same_call_again_gives_the_same_bytes() -> None:
     assert first == board.bench.decide("canvas_create_elements", body, EDITOR, "call-1")
 
 
-def test_a_rebase_is_not_offered_yet() -> None:
-    refusal = board_of("checkout").refused("canvas_delete_elements", _body({"elementIds": ["x"], "rebase": "disjoint"}))
+@pytest.mark.parametrize("rebase", ["", "ours", True])
+def test_there_is_one_way_to_rebase(rebase: Value) -> None:
+    """canvas 2"""
+    refusal = board_of("checkout").refused("canvas_delete_elements", _body({"elementIds": ["x"], "rebase": rebase}))
     assert refusal.code is Code.INVALID_ARGUMENTS
 
 
