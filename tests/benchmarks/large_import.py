@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 import uvloop
 
 from tests.benchmarks.first_slice import NEXUS, Running, nexus, running_nexus, writers
@@ -40,6 +41,8 @@ class Felt:
     name: str
     milliseconds: list[float] = field(default_factory=list)
     seconds: float = 0.0
+    computing: float = 0.0
+    """Seconds of processor time that the processes of NEXUS took, the person's commands not among them."""
 
     def line(self) -> str:
         ordered = sorted(self.milliseconds)
@@ -48,15 +51,16 @@ class Felt:
         over = sum(one > 50 for one in ordered)
         p50, p99 = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)]
         figures = f"p50 {p50:6.1f}  p99 {p99:6.1f}  worst {ordered[-1]:6.1f} ms  over 50 ms: {over}/{len(ordered)}"
-        return f"{self.name:34} took {self.seconds:6.2f} s  {figures}"
+        return f"{self.name:34} took {self.seconds:6.2f} s (computing {self.computing:5.2f})  {figures}"
 
 
 class Agents:
     """Writers at a steady pace, in the background, whose latencies go to whoever asks at the time."""
 
-    def __init__(self, port: int, tokens: list[str]) -> None:
-        self._endpoints = [Endpoint(port, token=token) for token in tokens]
-        self._port = port
+    def __init__(self, running: Running, tokens: list[str]) -> None:
+        self._endpoints = [Endpoint(running.port, token=token) for token in tokens]
+        self._port = running.port
+        self._processes = [psutil.Process(one["pid"]) for one in nexus(running.home, "status")["processes"]]
         self._tokens = tokens
         self.felt = Felt("")
         self._tasks: list[asyncio.Task[None]] = []
@@ -73,15 +77,18 @@ class Agents:
 
     async def during(self, name: str, work: Callable[[], Awaitable[Any]]) -> Felt:
         self.felt = felt = Felt(name)
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), self._busy()
         await work()
-        felt.seconds = time.perf_counter() - started
+        felt.seconds, felt.computing = time.perf_counter() - started, self._busy() - busy
         self.felt = Felt("")
         print(felt.line(), flush=True)
         for task in self._tasks:
             if task.done():
                 task.result()
         return felt
+
+    def _busy(self) -> float:
+        return sum(times.user + times.system for times in (process.cpu_times() for process in self._processes))
 
     async def _write(self, number: int, endpoint: Endpoint, step: Step) -> None:
         client = Client(endpoint)
@@ -156,7 +163,7 @@ async def _timed(client: Client, tool: str, arguments: dict[str, Any]) -> float:
 
 
 async def import_and_export(running: Running, workspace: str, tokens: list[str], file: Path, drawing: Drawing) -> str:
-    agents = Agents(running.port, tokens)
+    agents = Agents(running, tokens)
     await agents.start()
     imported: list[dict[str, Any]] = []
 
@@ -186,7 +193,7 @@ async def import_and_export(running: Running, workspace: str, tokens: list[str],
 
 async def wake(running: Running, tokens: list[str], canvas: str, drawing: Drawing) -> None:
     """The canvas's owner is not in memory now: the first question loads it."""
-    agents = Agents(running.port, tokens)
+    agents = Agents(running, tokens)
     await agents.start()
     await agents.during("warming up", quiet)
     await agents.during("nothing else, large canvas asleep", quiet)
