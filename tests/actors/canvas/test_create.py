@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bus.limits import element_bytes_max, measured_characters_max
+from bus.limits import element_bytes_max, line_length_max, measured_characters_max
 from bus.value import Record, Value
 from tests.actors.canvas.board import arrow, board_of, empty_board, label, number, rectangle, tied_pair
 from tools.errors import Code, Refusal
@@ -219,3 +219,18 @@ def test_the_list_of_changed_ids_is_bounded() -> None:
     ids = outcome["elementIds"]
     assert isinstance(ids, list) and 0 < len(ids) < 500
     assert outcome["truncated"] is True
+
+
+@pytest.mark.parametrize("kind", ["line", "arrow"])
+def test_lines_longer_than_editors_keep_are_rejected(kind: str) -> None:
+    """canvas 3.1, 4.1"""
+    board = empty_board()
+    line: Record = {"type": kind, "x": 0, "y": 0, "points": [[0, 0], [line_length_max + 1, 0]]}
+    assert board.rejected("create", elements=[line]) == "geometry"
+    board.create({**line, "points": [[0, 0], [line_length_max, 0]]})
+
+
+@pytest.mark.parametrize("style", [{"strokeWidth": 0}, {"strokeColor": ""}, {"backgroundColor": ""}])
+def test_a_style_for_which_editors_take_their_own_is_rejected(style: Record) -> None:
+    """canvas 4.1"""
+    assert empty_board().rejected("create", elements=[{**rectangle("a"), **style}]) == "field"
