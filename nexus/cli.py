@@ -19,10 +19,22 @@ def _lifecycle(app: typer.Typer) -> None:
     lifecycle_cli.register(app)
 
 
-def _person(app: typer.Typer) -> None:
-    from nexus import person_cli
+def _demo(app: typer.Typer) -> None:
+    from nexus import demo_cli
 
-    person_cli.register(app)
+    demo_cli.register(app)
+
+
+def _workspaces(app: typer.Typer) -> None:
+    from nexus import workspace_cli
+
+    workspace_cli.register(app)
+
+
+def _canvases(app: typer.Typer) -> None:
+    from nexus import canvas_cli
+
+    canvas_cli.register(app)
 
 
 def _agents(app: typer.Typer) -> None:
@@ -99,7 +111,9 @@ def _mcp(app: typer.Typer) -> None:
 
 TOPICS: Final[Mapping[Callable[[typer.Typer], None], tuple[str, ...]]] = {
     _lifecycle: ("up", "down", "status", "doctor"),
-    _person: ("demo", "workspace", "canvas"),
+    _demo: ("demo",),
+    _workspaces: ("workspace",),
+    _canvases: ("canvas",),
     _agents: ("agent", "guest"),
     _channels: ("channel",),
     _teams: ("team",),

@@ -23,6 +23,11 @@ Workspace = Annotated[str, typer.Argument(help="The workspace: an id or a name."
 workspaces = typer.Typer(help="Workspaces: the scope that agents and canvases live in.", rich_markup_mode=None)
 
 
+def register(app: typer.Typer) -> None:
+    """Add the commands on workspaces to `nexus`."""
+    app.add_typer(workspaces, name="workspace", no_args_is_help=True)
+
+
 @workspaces.command("add", epilog=examples("nexus workspace add Website", "nexus workspace add Website --root ~/site"))
 def workspace_add(
     name: Annotated[str, typer.Argument(help="Its name; two workspaces cannot share one, or names that look alike.")],

@@ -29,6 +29,7 @@ _ADAPTIVE: Final = 3
 _CORNER_STEPS: Final = 4
 _NOTHING: Final = 1e-9
 _GAP_STEPS: Final = 40
+_DIGITS: Final = 6  # what is beyond is the noise of the arithmetic
 
 
 def outline_hit(shape: Record, gap: float, seen_from: Point, aim: Point) -> Point | None:
@@ -42,7 +43,8 @@ def outline_hit(shape: Record, gap: float, seen_from: Point, aim: Point) -> Poin
     share = _ellipse_entry(shape, gap, start, end) if _is_ellipse(shape) else _entry(shape, gap, start, end)
     if share is None:
         return None
-    return Point(seen_from.x + (aim.x - seen_from.x) * share, seen_from.y + (aim.y - seen_from.y) * share)
+    x, y = seen_from.x + (aim.x - seen_from.x) * share, seen_from.y + (aim.y - seen_from.y) * share
+    return Point(round(x, _DIGITS), round(y, _DIGITS))
 
 
 def is_within(shape: Record, gap: float, point: Point) -> bool:

@@ -56,6 +56,26 @@ def reroute(draft: Draft, settled: Collection[str] = ()) -> None:
             _follow(draft, arrow_id)
 
 
+def lead_again(draft: Draft, arrow_id: str, sides: Collection[str]) -> None:
+    """Lead those tied ends of an arrow that was tied again after it or its shapes had changed."""
+    arrow = draft.get(arrow_id)
+    points, targets = absolute_points(arrow), _targets(draft, arrow)
+    sides = [side for side in sides if side in targets]
+    if not sides or (_is_loop(targets) and len(points) == 2):
+        return
+    if arrow.get("elbowed") is True:
+        wanted = [*points]
+        for side in sides:
+            binding = arrow[side]
+            assert isinstance(binding, dict)
+            wanted[_PLACES[side]] = at_ratio(targets[side], binding.get("fixedPoint"))
+        if not _are_near(wanted, points):
+            draw_elbow(draft, arrow_id, elbow(wanted[0], wanted[-1], points))
+        return
+    # The other end of a straight arrow is seen from elsewhere now.
+    draw(draft, arrow_id, led(draft, arrow, points, [*targets] if len(points) == 2 else sides))
+
+
 def _box_differs(before: Record, element: Record) -> bool:
     return any(before.get(field) != element.get(field) for field in (*BOX_FIELDS, "points"))
 
@@ -230,6 +250,7 @@ def _keep_by_boxes(draft: Draft, arrow_id: str, old: list[Point], points: list[P
         before = draft.before(str(target["id"])) or target
         if _box_differs(before, target):
             wanted = [followed(before, target, point) for point in points]
+            wanted = led(draft, arrow, wanted, SIDES) if len(wanted) > 2 else wanted
         else:
             wanted[0], wanted[-1] = old[0], old[-1]
         draw(draft, arrow_id, wanted)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import random
 import signal
+import tempfile
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +22,10 @@ from bus.store_lmdb import LmdbStore
 from bus.value import Value
 from nexus import exit_codes
 from nexus.config import open_home
-from tests.processes.conftest import Running
+from tests.processes.conftest import PRODUCT, Running
 from tests.processes.test_kills import processes
 from tests.support.canvas_under_kills import Drawing, draw, lasting, replayed
+from tests.support.processes import Nexus, ended_afterwards
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
@@ -29,6 +33,16 @@ pytestmark = pytest.mark.processes
 AGENTS = 8
 WRITES = 2_000
 VICTIMS = ("shard-0", "gateway", "shard-0", "shard-0", "gateway", "shard-0")
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    """One that the test itself ends, to read what is left on the disk."""
+    with (
+        tempfile.TemporaryDirectory(prefix="nx-") as folder,
+        ended_afterwards(Nexus(Path(folder) / "h", PRODUCT)) as nexus,
+    ):
+        yield Running(nexus, nexus.start()["url"])
 
 
 @pytest.mark.timeout(400)
@@ -59,6 +73,7 @@ def test_what_eight_agents_drew_at_once_is_what_their_calls_say_over_kills(runni
                 one.result(300)
         finally:
             drawing.is_over = True
+    print(f"{drawing.outcomes}")
     assert min(drawing.outcomes[what] for what in ("applied", "conflict", "rebased")) > 0, drawing.outcomes
     assert running.nexus.run("down").code == exit_codes.OK
     _check(drawing, [agent_id for agent_id, _ in agents], _rows(running, workspace, drawing))

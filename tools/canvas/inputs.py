@@ -127,7 +127,9 @@ class NewElement(ElementFields):
     id: Identifier | None = Field(default=None, description="Must be new on this canvas; made when left out.")
     type: ElementType
     x: Number = Field(
-        default=0, description="Required, except for an arrow with start and end. Left edge; of lines the first point."
+        default=0,
+        description="Left edge; of lines the first point. Required, except for an arrow with start and end; with only"
+        " one of these, and no points or size, x, y is where its other end lies.",
     )
     y: Number = Field(default=0, description="Required like x. Top edge; y grows downwards.")
     label: Annotated[NewLabel | None, BeforeValidator(_as_label, json_schema_input_type=str | NewLabel | None)] = Field(

@@ -143,7 +143,7 @@ def _with_plain_ids(scene: Record) -> Record:
     names = {id_: f"f{number}" for number, id_ in enumerate(files)}
     renamed: list[Value] = [_renamed(one, plain, names) for one in elements]
     kept: Record = {names[id_]: {**file, "id": names[id_]} for id_, file in files.items() if isinstance(file, dict)}
-    return {**scene, "elements": renamed, "files": kept}
+    return {"type": "excalidraw", "version": 2, "elements": renamed, "files": kept, "appState": scene.get("appState")}
 
 
 def _renamed(element: Record, plain: Mapping[str, str], files: Mapping[str, str]) -> Record:

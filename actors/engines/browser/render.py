@@ -96,7 +96,8 @@ def answer_to(asked: dict[str, Any], scene: bytes) -> tuple[dict[str, Any], byte
         if asked["do"] == "look":
             return {**found, "playwright": metadata.version("playwright")}, b""
         try:
-            return _draw(playwright, browser.program, asked, scene)
+            answer, picture = _draw(playwright, browser.program, asked, scene)
+            return {**answer, **found}, picture
         except Error as error:
             text = error.message.strip().partition("\n")[0][:_TOLD_CHARACTERS_MAX]
             return {"problem": "failed", "text": text, **found}, b""
