@@ -241,6 +241,7 @@ region_types_max: Final = 50
 left_out_listed_max: Final = 100
 element_ids_listed_bytes_max: Final = 128 * 1024
 coordinate_max: Final = 1_000_000_000  # scene units; sums of a few stay exact enough to draw
+line_length_max: Final = 75_000  # scene units across and down: editors delete longer lines and arrows
 canvas_write_bytes_max: Final = 32 * 1024 * 1024  # rows that one call may write
 scene_bytes_max: Final = 4 * 1024 * 1024  # canvas_create fromScene
 scene_file_bytes_max: Final = 224 * 1024 * 1024  # a file of the person's, with all its blanks
