@@ -3,7 +3,7 @@
 `decide(state, message, context) -> Decision` is pure: it reads only its own state and changes nothing. The effects
 that it returns are made durable in one commit with its answer, and only they change the state, by `apply`. State is
 nothing but rows: loading an owner applies its stored rows one by one, so what `apply` builds after a commit and what
-a restart builds are the same by construction.
+a restart builds are the same by construction. Rows that are cold (`Rules.cold`) are never applied, neither way.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from bus.address import Address
 from bus.identifier import derived_id, derived_number
+from bus.limits import cold_rows_bytes_max
 from bus.message_record import message_record
 from bus.value import Record, Value
 from tools.errors import Refusal
@@ -75,6 +76,14 @@ class Message:
 
 
 @message_record
+class ColdRow:
+    """A row that loading leaves out, read for one decision."""
+
+    row: str
+    value: Value
+
+
+@message_record
 class Context:
     """Everything a decision may know besides the state and the message."""
 
@@ -88,6 +97,8 @@ class Context:
     """For a parcel: the shard that sent it and the sequence of its commit there - a projection's cursor."""
     settings: Snapshot = DEFAULTS
     """The person's settings as they were last published to this host."""
+    cold: tuple[ColdRow, ...] = ()
+    """What the verb's `cold_rows` asked for, highest name first."""
 
     def new_id(self, label: str = "") -> str:
         """A time-ordered id, the same whenever this call is decided with the same label in this millisecond."""
@@ -223,6 +234,24 @@ Prepare: TypeAlias = Callable[[State], bool]
 changes nothing that rules can tell."""
 
 
+@message_record
+class ColdRows:
+    """Of the rows under one prefix of `Rules.cold`: the `limit` whose names are the highest below `before`.
+
+    Reading ends with the row that makes them `bytes_max` together or more, so one at least is read, if there is one.
+    """
+
+    prefix: str
+    before: str | None
+    """None: from the highest one on."""
+    limit: int
+    """At most `cold_rows_max` are read."""
+    bytes_max: int = cold_rows_bytes_max
+
+
+WantCold: TypeAlias = Callable[[Message], ColdRows | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Verb(Generic[State]):
     """One row of an owner's table: who may send the verb, and the pure function that decides it."""
@@ -240,6 +269,8 @@ class Verb(Generic[State]):
     """The arguments with the target's current revision put in (work-plan-tool, collected plans). Pure."""
     prepare: Prepare[State] | None = None
     """Asked before `decide`, again and again with turns of other owners in between, until it says that all is there."""
+    cold_rows: WantCold | None = None
+    """Which cold rows its decision reads (`Context.cold`). Of a message not checked yet; None: of none. Pure."""
 
 
 Upgrade: TypeAlias = Callable[[str, Value], Value]
@@ -266,6 +297,15 @@ class Rules(Protocol[State]):
     def upgrades(self) -> Mapping[int, Upgrade]:
         """For each older version, the step to the next one. Rows are upgraded when they are read."""
         return {}
+
+    @property
+    def cold(self) -> tuple[str, ...]:
+        """Beginnings of the names of rows that are no part of the state: they are stored with the rest, never applied,
+        and however many there are, loading does not meet them. A decision that needs some asks for them."""
+        return ()
+
+    def is_cold(self, row: str) -> bool:
+        return row.startswith(self.cold)
 
     @property
     def follows(self) -> frozenset[str]:

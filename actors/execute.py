@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import structlog
 
 from actors import admitted
+from actors.cold import ColdRowDamaged
 from actors.commits import CommitBuilder, reply_of
-from actors.decision import Context, Decision, Delete, Message, PrincipalKind, Put, Verb
+from actors.decision import ColdRow, Context, Decision, Delete, Message, PrincipalKind, Put, Verb
 from actors.delivery import Delivery, DueTimer
 from actors.host_notices import HostNotices
 from actors.kept_answers import Open, kept_answer
@@ -82,6 +83,9 @@ def execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
         _execute(owner, delivery, desk)
     except CorruptRow:
         _quarantine(owner, delivery, desk)
+    except ColdRowDamaged:
+        _log.exception("cold_row_damaged", owner=str(owner.address), verb=delivery.message.verb)
+        _refuse_damaged(owner, delivery, desk, _COLD_ROW_DAMAGED)
     except Exception:  # noqa: BLE001 - a defect in one decision must not end the host; it is logged and answered
         _log.exception("decision_failed", owner=str(owner.address), verb=delivery.message.verb)
         _went_wrong(owner, delivery, desk)
@@ -103,7 +107,7 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
         _bury(owner, delivery, desk)
         return
     if owner.is_quarantined:
-        _refuse_quarantined(owner, delivery, desk)
+        _refuse_damaged(owner, delivery, desk, _QUARANTINED)
         return
     if delivery.is_late:
         _refuse(owner, delivery, desk, admitted.TOO_LATE)
@@ -192,7 +196,9 @@ def _decide(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     state = owner.load(desk.store, verb.head_only)
     handled = delivery.handled
     source = None if handled is None else (handled.source, handled.mark.sequence)
-    context = Context(desk.clock.now_ms(), principal, delivery.id, owner.address, source, desk.notices.settings)
+    cold = _cold_rows(owner, verb, delivery, desk)
+    settings = desk.notices.settings
+    context = Context(desk.clock.now_ms(), principal, delivery.id, owner.address, source, settings, cold)
     if delivery.is_look or delivery.admitted is not None:
         decision = admitted.decide(verb, state, delivery, context)
     else:
@@ -200,6 +206,12 @@ def _decide(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     if not owner.is_whole and (decision.effects or (delivery.is_settled and decision.reply is None)):
         owner.load(desk.store, head_only=False)
     _submit(owner, delivery, desk, decision)
+
+
+def _cold_rows(owner: Owner[State], verb: Verb[State], delivery: Delivery, desk: Desk) -> tuple[ColdRow, ...]:
+    """What the verb's decision reads beside the state. Raises ColdRowDamaged."""
+    wanted = None if verb.cold_rows is None else verb.cold_rows(delivery.message)
+    return () if wanted is None else owner.cold_rows(desk.store, wanted)
 
 
 def _permitted_verb(owner: Owner[State], delivery: Delivery) -> Verb[State]:
@@ -234,7 +246,7 @@ def _apply(owner: Owner[State], delivery: Delivery, desk: Desk, decision: Decisi
     lowered here: the writer may have raised it a moment ago."""
     for effect in decision.effects:
         if isinstance(effect, Put | Delete):
-            owner.rules.apply(owner.load(desk.store, head_only=False), effect)
+            owner.apply(desk.store, effect)
     owner.change_timers(delivery, decision)
     owner.change_open(delivery, decision)
 
@@ -318,12 +330,15 @@ def _quarantine(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     """A stored row fails its checksum: this owner stops until it is loaded anew; everybody else goes on."""
     _log.exception("owner_quarantined", owner=str(owner.address))
     owner.is_quarantined = True
-    _refuse_quarantined(owner, delivery, desk)
+    _refuse_damaged(owner, delivery, desk, _QUARANTINED)
 
 
-def _refuse_quarantined(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
+_QUARANTINED: Final = "What is stored of this is damaged, and it is out of use until the person has mended it."
+_COLD_ROW_DAMAGED: Final = "A part of what is stored of its past is damaged, so this cannot be read until it is mended."
+
+
+def _refuse_damaged(owner: Owner[State], delivery: Delivery, desk: Desk, message: str) -> None:
     if delivery.is_call or delivery.admitted is not None:
-        message = "What is stored of this is damaged, and it is out of use until the person has mended it."
         details = _incident(owner, delivery, desk)
         _refuse(owner, delivery, desk, Refusal(Code.UNAVAILABLE, message, retryable=True, details=details))
     elif delivery.timer is not None:

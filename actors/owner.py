@@ -20,13 +20,15 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import pykka
 
-from actors.decision import Answer, CancelTimer, Decision, Put, Rules, SetTimer
+from actors.cold import UncommittedCold
+from actors.cold import read as read_cold
+from actors.decision import Answer, CancelTimer, ColdRow, ColdRows, Decision, Put, RowEffect, Rules, SetTimer
 from actors.delivery import Delivery
 from actors.inbox import PooledInbox
 from bus.address import Address, MalformedAddress
 from bus.codec import CorruptRow, unpack_row, unpack_versioned
 from bus.limits import load_rows_at_once_max
-from bus.store import Store, row_of, state_prefix
+from bus.store import Store, row_of, rows_beside, state_key, state_prefix
 from bus.value import Record, Value
 
 State = TypeVar("State")
@@ -95,6 +97,7 @@ class Owner(pykka.Actor, Generic[State]):
         self.left_open: dict[str, Address] = {}
         """Admitted calls that were left open, and who must be told what becomes of them. Loaded with the whole state.
         """
+        self.uncommitted_cold = UncommittedCold()
         self.submitted = 0
         self.settled = 0
         self.last_used_ms = 0
@@ -176,7 +179,8 @@ class Owner(pykka.Actor, Generic[State]):
             return True
         loading = self._loading or _Loading(self.rules.new_state())
         self._loading = None  # what fails in the middle begins anew
-        rows = store.scan(state_prefix(self.address), loading.after, load_rows_at_once_max)
+        cold = sorted(state_key(self.address, prefix) for prefix in self.rules.cold)
+        rows = rows_beside(store, state_prefix(self.address), cold, loading.after, load_rows_at_once_max)
         for key, value in rows:
             row = row_of(key)
             if row.startswith(TIMER_ROWS):
@@ -191,6 +195,26 @@ class Owner(pykka.Actor, Generic[State]):
             return False
         self.state, self.timers, self.left_open, self.is_whole = loading.state, loading.timers, loading.left_open, True
         return True
+
+    def cold_rows(self, store: Store, wanted: ColdRows) -> tuple[ColdRow, ...]:
+        """Rows that loading leaves out, with what this owner wrote to them and is not on disk yet. Raises
+        ColdRowDamaged."""
+        self._settle_cold()
+        return read_cold(store, self.address, self.uncommitted_cold, self._present, wanted)
+
+    def apply(self, store: Store, effect: RowEffect) -> None:
+        """Change the state by a row that the next commit will write; a cold row is noted only. May raise what the
+        rules raise."""
+        if self.rules.is_cold(effect.row):
+            self._settle_cold()
+            self.uncommitted_cold.note(self.submitted + 1, effect)
+        else:
+            self.rules.apply(self.load(store, head_only=False), effect)
+
+    def _settle_cold(self) -> None:
+        settled = self.settled  # first this: a commit that fails spoils the owner before it counts as settled
+        if not self.is_spoiled:
+            self.uncommitted_cold.settle(settled)
 
     def postpone(self, delivery: Delivery) -> None:
         """Take the message up again when other owners have had a turn, and after what came back and was told before
@@ -230,6 +254,8 @@ class Owner(pykka.Actor, Generic[State]):
         """Free the state of an owner that was dropped, in turns. Nobody sends it anything any more."""
         if self.state is not None and not self.rules.shed(self.state):
             self._executor.submit(self.let_go)
+        else:
+            self.state = None  # an actor and its reference are a cycle, which no collection may ever look at
 
     def forget(self, incarnation: int) -> None:
         """Drop the state and begin a new incarnation; the next message loads what is on disk."""
@@ -239,6 +265,7 @@ class Owner(pykka.Actor, Generic[State]):
         self.is_quarantined = False
         self.timers = {}
         self.left_open = {}
+        self.uncommitted_cold.forget()
         self._loading = None
         self.incarnation = incarnation
 

@@ -29,6 +29,8 @@ from bus.envelope import Mark
 from bus.limits import rows_a_read
 
 LAYOUT_VERSION: Final = 1
+_BEHIND: Final = b"\xff"
+"""No name in UTF-8 holds it: a prefix with it sorts behind every key under that prefix."""
 
 Write: TypeAlias = tuple[bytes, bytes | None]
 """A key and its new value, or None to remove it."""
@@ -76,16 +78,18 @@ class Store(Protocol):
 
     def get(self, key: bytes) -> bytes | None: ...
 
-    def scan(self, prefix: bytes, after: bytes | None = None, limit: int | None = None) -> list[tuple[bytes, bytes]]:
-        """Pairs whose key starts with `prefix`, in key order, strictly after the key `after`."""
+    def scan(
+        self, prefix: bytes, after: bytes | None = None, limit: int | None = None, before: bytes | None = None
+    ) -> list[tuple[bytes, bytes]]:
+        """Pairs whose key starts with `prefix`, in key order, strictly between the keys `after` and `before`."""
         ...
 
     def count(self, prefix: bytes, limit: int) -> int:
         """How many keys start with `prefix`, counted up to `limit`; reads no values."""
         ...
 
-    def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
-        """The pair with the highest key that starts with `prefix`."""
+    def last(self, prefix: bytes, before: bytes | None = None) -> tuple[bytes, bytes] | None:
+        """The pair with the highest key that starts with `prefix` and sorts below `before`."""
         ...
 
     def snapshot(self) -> Snapshot:
@@ -179,14 +183,14 @@ def letter_of(key: bytes) -> tuple[int, Mark]:
 def owners(store: Store, kind: str | None, after: Address | None, limit: int) -> Iterator[Address]:
     """Owners that have state, in key order, skipping from one to the next without reading their rows."""
     prefix = b"s" if kind is None else b"s" + kind.encode() + b"/"
-    position = None if after is None else state_prefix(after) + b"\xff"
+    position = None if after is None else state_prefix(after) + _BEHIND
     for _ in range(limit):
         found = store.scan(prefix, position, 1)
         if not found:
             return
         owner = Address.parse(found[0][0][1:].split(b"\x00", 1)[0].decode())
         yield owner
-        position = state_prefix(owner) + b"\xff"
+        position = state_prefix(owner) + _BEHIND
 
 
 def every_row(store: Store, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -195,6 +199,23 @@ def every_row(store: Store, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
     while rows := store.scan(prefix, after, rows_a_read):
         yield from rows
         after = rows[-1][0]
+
+
+def rows_beside(
+    store: Store, prefix: bytes, left_out: Sequence[bytes], after: bytes | None, limit: int
+) -> list[tuple[bytes, bytes]]:
+    """Pairs under `prefix` after `after`, at most `limit`, without those under one of the prefixes `left_out`, which
+    are sorted. However many are left out, not one of them is read."""
+    found: list[tuple[bytes, bytes]] = []
+    position = after
+    for skipped in left_out:
+        if position is None or position < skipped:
+            found += store.scan(prefix, position, limit - len(found), before=skipped)
+            if len(found) == limit:
+                return found
+        behind = skipped + _BEHIND
+        position = behind if position is None else max(position, behind)
+    return found + store.scan(prefix, position, limit - len(found))
 
 
 def timer_key(due_ms: int, owner: Address, name: str) -> bytes:

@@ -113,17 +113,21 @@ class LmdbStore:
             value: bytes | None = transaction.get(key)
             return value
 
-    def scan(self, prefix: bytes, after: bytes | None = None, limit: int | None = None) -> list[tuple[bytes, bytes]]:
+    def scan(
+        self, prefix: bytes, after: bytes | None = None, limit: int | None = None, before: bytes | None = None
+    ) -> list[tuple[bytes, bytes]]:
         found: list[tuple[bytes, bytes]] = []
         start = prefix if after is None or after < prefix else after
         with self._environment.begin() as transaction, transaction.cursor() as cursor:
             if not cursor.set_range(start):
                 return found
-            for key, value in cursor:
+            for key in cursor.iternext(values=False):
                 if not key.startswith(prefix) or (limit is not None and len(found) >= limit):
                     break
+                if before is not None and key >= before:
+                    break
                 if key != after:
-                    found.append((key, value))
+                    found.append((key, cursor.value()))
         return found
 
     def count(self, prefix: bytes, limit: int) -> int:
@@ -136,9 +140,10 @@ class LmdbStore:
                     counted += 1
         return counted
 
-    def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
+    def last(self, prefix: bytes, before: bytes | None = None) -> tuple[bytes, bytes] | None:
+        end = prefix + b"\xff" * lmdb_key_rest(prefix)
         with self._environment.begin() as transaction, transaction.cursor() as cursor:
-            beyond = cursor.set_range(prefix + b"\xff" * (lmdb_key_rest(prefix)))
+            beyond = cursor.set_range(end if before is None else min(before, end))
             if not (cursor.prev() if beyond else cursor.last()):
                 return None
             key, value = cursor.item()

@@ -56,7 +56,9 @@ class MemoryStore:
         with self._lock:
             return self._values.get(key)
 
-    def scan(self, prefix: bytes, after: bytes | None = None, limit: int | None = None) -> list[tuple[bytes, bytes]]:
+    def scan(
+        self, prefix: bytes, after: bytes | None = None, limit: int | None = None, before: bytes | None = None
+    ) -> list[tuple[bytes, bytes]]:
         found: list[tuple[bytes, bytes]] = []
         with self._lock:
             start = bisect_left(self._keys, prefix)
@@ -65,15 +67,17 @@ class MemoryStore:
             for key in self._keys[start:]:
                 if not key.startswith(prefix) or (limit is not None and len(found) >= limit):
                     break
+                if before is not None and key >= before:
+                    break
                 found.append((key, self._values[key]))
         return found
 
     def count(self, prefix: bytes, limit: int) -> int:
         return len(self.scan(prefix, limit=limit))
 
-    def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
+    def last(self, prefix: bytes, before: bytes | None = None) -> tuple[bytes, bytes] | None:
         with self._lock:
-            end = bisect_left(self._keys, _following(prefix))
+            end = bisect_left(self._keys, _following(prefix) if before is None else min(before, _following(prefix)))
             if end == 0 or not self._keys[end - 1].startswith(prefix):
                 return None
             key = self._keys[end - 1]

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from bus.value import Record, records
-from nexus import exit_codes
+from nexus import canvas_history_cli, canvas_proposal_cli, exit_codes
 from nexus.asking import (
     HomeOption,
     JsonOption,
@@ -183,6 +183,23 @@ def canvas_grant(
         print_line(f"Agent {shown(answer.get('name'))} now has the role {role.value} on {shown(answer.get('title'))}.")
 
 
+@canvases.command("revoke", epilog=examples("nexus canvas revoke 'The plan' Ada"))
+def canvas_revoke(
+    canvas: Annotated[str, typer.Argument(help="The canvas: an id or a title.")],
+    agent: Annotated[str, typer.Argument(help="The agent: an id or a name; also one that was removed or moved.")],
+    workspace: WorkspaceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take an agent's role on a canvas away: it cannot even see any more that the canvas exists."""
+    asked: Record = {"canvas": canvas, "agent": agent, "workspace": workspace}
+    answer = ask(home, "canvas.revoke", asked, "Taking the role away")
+    if as_json:
+        print_json(answer)
+    else:
+        print_line(f"Agent {shown(answer.get('name'))} has no role on {shown(answer.get('title'))} any more.")
+
+
 @canvases.command("list", epilog=examples("nexus canvas list", "nexus canvas list --workspace Website --json"))
 def canvas_list(workspace: WorkspaceOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Show canvases with their revision and last change."""
@@ -224,7 +241,8 @@ def canvas_show(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one canvas: revision, counts, types of elements, extent, first labels. With --json all labels."""
+    """Show one canvas: revision, counts, types of elements, extent, roles, proposals, locks, first labels. With --json
+    all labels."""
     answer = ask(home, "canvas.show", {"canvas": canvas, "workspace": workspace}, "Reading the canvas")
     if as_json:
         print_json(answer)
@@ -234,3 +252,7 @@ def canvas_show(
 
 def _when(canvas: Record) -> str:
     return time_text(canvas.get("updatedAt"))
+
+
+canvas_history_cli.register(canvases)
+canvas_proposal_cli.register(canvases)

@@ -36,7 +36,7 @@ _EVERYWHERE: Final = Box(-_FAR, -_FAR, _FAR, _FAR)
 
 
 class _Tree:
-    """Numbers by their corners, somewhere within `bounds`."""
+    """Numbers by their corners. What is packed into it lies within `reach`, and nothing else may be put there later."""
 
     def __init__(self, items: list[tuple[int, _Corners]]) -> None:
         from rtree.index import Index, Property
@@ -44,7 +44,22 @@ class _Tree:
         properties = Property(leaf_capacity=_NODE_ENTRIES, index_capacity=_NODE_ENTRIES)
         stream = ((number, corners, None) for number, corners in items) if items else None
         self.index: Index = Index(stream, properties=properties) if stream else Index(properties=properties)
-        self.bounds = Box(*self.index.bounds) if items else _EVERYWHERE
+        self._bounds: Box | None = None
+        self.reach = self.bounds() if items else _EVERYWHERE
+
+    def insert(self, number: int, box: Box) -> None:
+        self.index.insert(number, _corners(box))
+        self._bounds = None
+
+    def delete(self, number: int, box: Box) -> None:
+        self.index.delete(number, _corners(box))
+        self._bounds = None
+
+    def bounds(self) -> Box:
+        """Of what is in it now; inside out when nothing is."""
+        if self._bounds is None:
+            self._bounds = Box(*self.index.bounds)
+        return self._bounds
 
 
 class Boxes:
@@ -83,7 +98,7 @@ class Boxes:
         if _is_somewhere(box):
             number = self._next_number
             self._next_number += 1
-            self._loose.index.insert(number, _corners(box))
+            self._loose.insert(number, box)
             self._placed[id_] = self._loose, number, box
             self._ids[number] = id_
 
@@ -93,7 +108,7 @@ class Boxes:
         if placed is not None:
             tree, number, box = placed
             del self._ids[number]
-            tree.index.delete(number, _corners(box))
+            tree.delete(number, box)
 
     def box(self, id_: str) -> Box | None:
         placed = self._placed.get(id_)
@@ -113,7 +128,7 @@ class Boxes:
 
     def bounds(self) -> Box | None:
         """The smallest box around all; None when there is nothing."""
-        boxes = [box for tree in self._trees if _is_somewhere(box := Box(*tree.index.bounds))]
+        boxes = [box for tree in self._trees if _is_somewhere(box := tree.bounds())]
         if not boxes:
             return None
         return Box(
@@ -125,7 +140,7 @@ class Boxes:
 
     def _met_by(self, region: Box) -> Iterator[_Tree]:
         corners = Box(*_corners(region))
-        return (tree for tree in self._trees if tree.bounds.intersects(corners))
+        return (tree for tree in self._trees if tree.reach.intersects(corners))
 
 
 def _is_somewhere(box: Box) -> bool:

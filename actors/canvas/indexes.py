@@ -142,6 +142,11 @@ class Indexes:
         self._filling: Iterator[None] | None = None
         """Of the one that is there and not whole yet."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it is there, so that nothing is left to be built."""
+        return self._placed is not None and self._filling is None
+
     def keep_some(self, entries: Entries) -> bool:
         """The next step towards all but the boxes; whether it is there now. Some 2 ms."""
         if self._placed is not None:

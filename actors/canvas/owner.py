@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from actors.canvas import deciding, deleting, found, importing, reads, standing
+from actors.canvas.attempt import Change
 from actors.canvas.changes import CHANGES
 from actors.canvas.giving_out import export_part
+from actors.canvas.history import history, rows_of_page
 from actors.canvas.invariants import problems
 from actors.canvas.lock import LAPSE
 from actors.canvas.locking import lapse, lock_elements
-from actors.canvas.state import CanvasState
+from actors.canvas.revert import CanvasRevert, revert, rows_since
+from actors.canvas.state import HISTORY, CanvasState
 from actors.canvas.taking_in import CONTINUE, proceed
 from actors.canvas.write import as_of_now, shown_of, written
 from actors.decision import Decide, Fingerprint, PrincipalKind, RowEffect, Rules, Verb
@@ -49,7 +52,12 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
     "surface_facts": Verb(deleting.surface_facts, _PERSON),
     deleting.CLEAR: Verb(deleting.clear, _OWNER),
     "canvas_export": Verb(export_part, _PERSON, prepare=CanvasState.keep_some),
+    "canvas_history": Verb(history, _PERSON, head_only=True, cold_rows=rows_of_page),
+    "canvas_revert": Verb(
+        written(Change(CanvasRevert, "reverted", revert)), _PERSON, cold_rows=rows_since, prepare=CanvasState.keep_some
+    ),
     "canvas_grant": Verb(found.grant_role, _PERSON),
+    "canvas_roles": Verb(found.roles, _PERSON, head_only=True),
 }
 
 
@@ -58,6 +66,7 @@ class CanvasRules(Rules[CanvasState]):
 
     kind: Final = "canvas"
     verbs: Final = VERBS
+    cold: Final = (HISTORY,)
 
     def new_state(self) -> CanvasState:
         return CanvasState()

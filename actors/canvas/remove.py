@@ -11,7 +11,7 @@ An arrow whose shapes are where they were gets its ends back to the point; other
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from actors.canvas.bindings import Tie, completed_binding, container_of, end_of, label_of, list_on, ties_to, unlist_from
@@ -30,10 +30,14 @@ _PLACED: Final = (*BOX_FIELDS, "text", "fontSize", "fontFamily", "lineHeight")
 
 def delete_elements(draft: Draft, arguments: CanvasDeleteElementsInput) -> None:
     """Deleting what is deleted already changes nothing."""
-    doomed: dict[str, str | None] = {}
     for position, id_ in enumerate(arguments.elementIds):
-        if draft.require(id_, f"elementIds.{position}").get("isDeleted") is not True:
-            doomed[id_] = None
+        draft.require(id_, f"elementIds.{position}")
+    take_away(draft, arguments.elementIds)
+
+
+def take_away(draft: Draft, ids: Iterable[str]) -> None:
+    """Delete those of these elements that are live, softly, with what goes with them."""
+    doomed: dict[str, str | None] = {id_: None for id_ in ids if draft.get(id_).get("isDeleted") is not True}
     for id_ in list(doomed):
         label = label_of(draft, draft.get(id_))
         if label is not None:

@@ -126,7 +126,8 @@ class Drawing:
     def _add_points(self, element: Record, kind: str, reachable: list[str]) -> None:
         chance = self._chance
         if chance.random() < 0.6:
-            element["points"] = [[0, 0], *([chance.uniform(-300, 300), chance.randint(-300, 300)] for _ in range(3))]
+            more: list[Value] = [[chance.uniform(-300, 300), chance.randint(-300, 300)] for _ in range(3)]
+            element["points"] = [[0, 0], *more]
         if kind != "arrow":
             return
         if chance.random() < 0.3:
@@ -150,6 +151,7 @@ class Drawing:
 
     def _style(self) -> Record:
         chance = self._chance
+        roundness: list[Value] = [None, {"type": 1}, {"type": 2}, {"type": 3, "value": 12}]
         styles: Record = {
             "angle": chance.uniform(-7, 7),
             "strokeColor": chance.choice(("#e03131", "transparent", "red")),
@@ -159,7 +161,7 @@ class Drawing:
             "strokeStyle": chance.choice(("solid", "dashed", "dotted")),
             "roughness": chance.choice((0, 1, 2)),
             "opacity": chance.choice((0, 37.5, 100)),
-            "roundness": chance.choice((None, {"type": 1}, {"type": 2}, {"type": 3, "value": 12})),
+            "roundness": chance.choice(roundness),
             "link": chance.choice((None, "https://a.example/", "mailto:a@b.example")),
             "locked": chance.random() < 0.5,
         }

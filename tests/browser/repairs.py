@@ -59,7 +59,7 @@ def _changes(written: Record, taken: Record) -> Iterator[str]:
             continue
         if field not in fields_of(written) and (field not in taken or field in _ADDED - written.keys()):
             continue
-        yield f"{_name(written)}: {field} was {before} and became {after}"
+        yield f"{_name(written)}: {field} was {before!r} and became {after!r}"
 
 
 def _is_same(field: str, before: Value, after: Value) -> bool:
@@ -74,4 +74,4 @@ def _is_same(field: str, before: Value, after: Value) -> bool:
 
 
 def _name(element: Record) -> str:
-    return f"the {element['type']} {element['id']}"
+    return f"the {element['type']!s} {element['id']!s}"

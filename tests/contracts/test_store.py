@@ -59,6 +59,32 @@ def test_a_scan_keeps_to_its_prefix_starts_after_a_key_and_ends_at_its_limit(mak
     assert [key for key, _ in store.scan(b"x", b"a", 1)] == [b"x0"]
 
 
+def test_a_scan_ends_below_a_key_and_may_both_start_and_end(make: Make) -> None:
+    store = make()
+    store.commit([(b"w", b""), *((b"x%d" % n, b"v") for n in range(5)), (b"y", b"")])
+    assert [key for key, _ in store.scan(b"x", before=b"x2")] == [b"x0", b"x1"]
+    assert [key for key, _ in store.scan(b"x", b"x0", before=b"x2")] == [b"x1"]
+    assert [key for key, _ in store.scan(b"x", b"x0", 1, b"x3")] == [b"x1"]
+    assert [key for key, _ in store.scan(b"x", before=b"y5")] == [b"x0", b"x1", b"x2", b"x3", b"x4"]
+    assert store.scan(b"x", before=b"x") == store.scan(b"x", b"x3", before=b"x1") == []
+
+
+def test_rows_beside_others_are_found_without_those(make: Make) -> None:
+    store = make()
+    names = (b"a", b"b/1", b"b/2", b"c", b"d/1", b"e", b"f")
+    store.commit([(b"w", b""), *((b"x" + name, b"v") for name in names), (b"y", b"")])
+    left_out = [b"xb/", b"xd/", b"xe/"]
+    wanted = [b"xa", b"xc", b"xe", b"xf"]
+    assert [key for key, _ in keys.rows_beside(store, b"x", left_out, None, 9)] == wanted
+    for limit in (1, 2, 3, 4):
+        found: list[bytes] = []
+        while rows := keys.rows_beside(store, b"x", left_out, found[-1] if found else None, limit):
+            assert len(rows) <= limit
+            found += [key for key, _ in rows]
+        assert found == wanted
+    assert keys.rows_beside(store, b"xb", [b"xb/"], None, 9) == []
+
+
 def test_keys_of_a_prefix_are_counted_up_to_a_limit(make: Make) -> None:
     store = make()
     store.commit([(b"w", b""), *((b"x%d" % n, b"v") for n in range(5)), (b"y", b"")])
@@ -73,6 +99,16 @@ def test_the_last_key_of_a_prefix_is_found_with_and_without_followers(make: Make
     store.commit([(b"y1", b"c")])
     assert store.last(b"x") == (b"x2", b"b")
     assert store.last(b"w") is None
+
+
+def test_the_last_key_below_another_is_found(make: Make) -> None:
+    store = make()
+    store.commit([(b"w", b""), (b"x1", b"a"), (b"x3", b"b"), (b"y", b"c")])
+    assert store.last(b"x", b"x3") == (b"x1", b"a")
+    assert store.last(b"x", b"x2") == (b"x1", b"a")
+    assert store.last(b"x", b"x9") == store.last(b"x", b"z") == (b"x3", b"b")
+    assert store.last(b"x", b"x1") is None
+    assert store.last(b"x", b"a") is None
 
 
 def test_owners_are_listed_once_each_by_kind_and_after_one(make: Make) -> None:

@@ -26,5 +26,4 @@ PARTLY_BUILT = {
     "canvas 4.3": "measured with a width table, not with font metrics",
     "canvas 2": "connect and visualize come later",
     "canvas 4.6": "revisions are kept; nothing shows or reverts to them yet",
-    "canvas 5": "regions are found by a scan, not by an index",
 }

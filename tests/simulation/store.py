@@ -107,15 +107,17 @@ class AttachedStore:
         self._disk.scheduler.preempt()
         return self._disk.content.get(key)
 
-    def scan(self, prefix: bytes, after: bytes | None = None, limit: int | None = None) -> list[tuple[bytes, bytes]]:
+    def scan(
+        self, prefix: bytes, after: bytes | None = None, limit: int | None = None, before: bytes | None = None
+    ) -> list[tuple[bytes, bytes]]:
         self._disk.scheduler.preempt()
-        return self._disk.content.scan(prefix, after, limit)
+        return self._disk.content.scan(prefix, after, limit, before)
 
     def count(self, prefix: bytes, limit: int) -> int:
         return self._disk.content.count(prefix, limit)
 
-    def last(self, prefix: bytes) -> tuple[bytes, bytes] | None:
-        return self._disk.content.last(prefix)
+    def last(self, prefix: bytes, before: bytes | None = None) -> tuple[bytes, bytes] | None:
+        return self._disk.content.last(prefix, before)
 
     def snapshot(self) -> Snapshot:
         return self._disk.content.snapshot()

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from actors.decision import (
     Answer,
     CancelTimer,
+    ColdRow,
     Context,
     Decision,
     Delete,
@@ -63,12 +64,28 @@ class OwnerBench(Generic[State]):
         self.notices: list[Notify] = []
         self.settings = DEFAULTS
 
+    def cold_rows(self, verb: str, body: Record) -> tuple[ColdRow, ...]:
+        """What the host would hand to the decision."""
+        cold_rows = self.rules.verbs[verb].cold_rows
+        wanted = None if cold_rows is None else cold_rows(Message(verb, body))
+        if wanted is None:
+            return ()
+        assert self.rules.is_cold(wanted.prefix)
+        below = (row for row in self.rows if row.startswith(wanted.prefix))
+        names = sorted((row for row in below if wanted.before is None or row < wanted.before), reverse=True)
+        return tuple(ColdRow(row, self.rows[row]) for row in names[: wanted.limit])
+
     def decide(self, verb: str, body: Record, principal: Principal, call_id: str | None = None) -> Decision:
         """Decide without applying. Fails the test if the principal may not send this verb."""
         rule = self.rules.verbs[verb]
         assert principal.kind in rule.callers, f"{principal.kind} may not send {verb}"
         context = Context(
-            self.clock.now_ms(), principal, call_id or self.clock.new_id(), self.address, settings=self.settings
+            self.clock.now_ms(),
+            principal,
+            call_id or self.clock.new_id(),
+            self.address,
+            settings=self.settings,
+            cold=self.cold_rows(verb, body),
         )
         return rule.decide(self.state, Message(verb, body), context)
 
@@ -82,10 +99,10 @@ class OwnerBench(Generic[State]):
                 case Put(row, value):
                     assert len(row.encode()) <= 300
                     self.rows[row] = value
-                    self.rules.apply(self.state, effect)
+                    self._apply(effect)
                 case Delete(row):
                     self.rows.pop(row, None)
-                    self.rules.apply(self.state, effect)
+                    self._apply(effect)
                 case Send():
                     self.sent.append(effect)
                 case Event():
@@ -105,6 +122,10 @@ class OwnerBench(Generic[State]):
         assert self.rules.problems(self.state) == []
         return decision.reply
 
+    def _apply(self, effect: Put | Delete) -> None:
+        if not self.rules.is_cold(effect.row):
+            self.rules.apply(self.state, effect)
+
     def fire(self, name: str) -> None:
         """The timer of that name is due."""
         timer = self.timers.pop(name)
@@ -115,5 +136,6 @@ class OwnerBench(Generic[State]):
         """The state that a restart would build from the stored rows (in key order, as the store gives them)."""
         state = self.rules.new_state()
         for row in sorted(self.rows, key=str.encode):
-            self.rules.apply(state, Put(row, self.rows[row]))
+            if not self.rules.is_cold(row):
+                self.rules.apply(state, Put(row, self.rows[row]))
         return state
