@@ -29,6 +29,7 @@ WRITES: list[tuple[str, dict[str, Value]]] = [
     ("create", {"elements": [rectangle("new", y=300)]}),
     ("update", {"updates": [{"id": "a", "set": {"opacity": 50}}]}),
     ("move", MOVE_A),
+    ("connect", {"connections": [{"fromId": "b", "toId": "a", "label": "answers"}]}),
     ("delete", {"elementIds": ["a"]}),
     ("restore", {"elementIds": ["gone"]}),
 ]
@@ -64,6 +65,7 @@ def test_approving_makes_it_the_revision_that_its_proposer_would_have_made(
     twin.create(rectangle("gone", y=900))
     twin.applied("delete", elementIds=["gone"])
     grant(twin, COMMENTER, "editor")
+    grant(board, COMMENTER, "commenter")  # so that the calls have the same ids, from which those of elements derive
     directly = twin.applied(verb, COMMENTER, **arguments)
     outcome = approve(board, propose(board, verb, COMMENTER, **arguments), by)
     assert outcome == directly

@@ -59,10 +59,12 @@ NO_SUCH: Final[list[tuple[str, dict[str, Value]]]] = [
     ("restore_elements", {"elementIds": ["nobody"]}),
     ("move_elements", {"moves": [{"id": "a", "dx": 1}, {"id": "nobody", "dx": 1}]}),
     ("update_elements", {"updates": [{"id": "a", "set": {"frameId": "nobody"}}]}),
+    ("connect_elements", {"connections": [{"fromId": "a", "toId": "nobody"}]}),
 ]
 LOCKED: Final[list[tuple[str, dict[str, Value]]]] = [
     ("delete_elements", {"elementIds": ["b"]}),
     ("update_elements", {"updates": [{"id": "b", "set": {"x": 1}}]}),
+    ("connect_elements", {"connections": [{"fromId": "b", "toId": "c"}]}),
 ]
 CASES: Final[list[Case]] = [
     *each("role", VIEWER, 99, ("create_elements", A_RECTANGLE), ("move_elements", MOVE_A), ("delete", {})),
@@ -80,6 +82,7 @@ CASES: Final[list[Case]] = [
     *each("conflict", EDITOR, 1, ("approve_proposal", PENDING), ("reject_proposal", PENDING)),
     *each("conflict", EDITOR, 1, ("move_elements", {**MOVE_A, **REBASE}), ("approve_proposal", {**PENDING, **REBASE})),
     *each("conflict", EDITOR, 1, ("lock_elements", {"elementIds": A, **REBASE})),
+    *each("conflict", EDITOR, 1, ("connect_elements", {"connections": [{"fromId": "a", "toId": "c"}], **REBASE})),
     *each("conflict", COMMENTER, 1, ("move_elements", MOVE_A), ("move_elements", {**MOVE_A, **REBASE})),
     *each("lock", EDITOR, NOW, *LOCKED, ("lock_elements", {"elementIds": ["a", "b"]})),
     *each("lock", COMMENTER, NOW, *LOCKED),
