@@ -60,11 +60,12 @@ NO_SUCH: Final[list[tuple[str, dict[str, Value]]]] = [
     ("move_elements", {"moves": [{"id": "a", "dx": 1}, {"id": "nobody", "dx": 1}]}),
     ("update_elements", {"updates": [{"id": "a", "set": {"frameId": "nobody"}}]}),
     ("connect_elements", {"connections": [{"fromId": "a", "toId": "nobody"}]}),
+    ("create_elements", {"elements": [{"type": "arrow", "start": {"id": "a"}, "end": {"id": "nobody"}}]}),
 ]
 LOCKED: Final[list[tuple[str, dict[str, Value]]]] = [
     ("delete_elements", {"elementIds": ["b"]}),
     ("update_elements", {"updates": [{"id": "b", "set": {"x": 1}}]}),
-    ("connect_elements", {"connections": [{"fromId": "b", "toId": "c"}]}),
+    ("connect_elements", {"connections": [{"fromId": "a", "toId": "b"}]}),
 ]
 CASES: Final[list[Case]] = [
     *each("role", VIEWER, 99, ("create_elements", A_RECTANGLE), ("move_elements", MOVE_A), ("delete", {})),
@@ -90,6 +91,7 @@ CASES: Final[list[Case]] = [
     *each("unknown_element", COMMENTER, NOW, *NO_SUCH),
     *each("deleted_element", EDITOR, NOW, ("move_elements", {"moves": [{"id": "gone", "dx": 1}]})),
     *each("deleted_element", EDITOR, NOW, ("lock_elements", {"elementIds": ["gone"]})),
+    *each("deleted_element", EDITOR, NOW, ("connect_elements", {"connections": [{"fromId": "gone", "toId": "a"}]})),
     *each("id_taken", EDITOR, NOW, ("create_elements", {"elements": [rectangle("gone")]})),
     *each("geometry", COMMENTER, NOW, ("create_elements", {"elements": [rectangle("new", width=0)]})),
     *each("geometry", EDITOR, NOW, ("move_elements", {"moves": [{"id": "a", "dx": float("inf")}]})),
