@@ -362,8 +362,10 @@ def test_what_is_decided_keeps_no_arguments(board: Board) -> None:
 def test_proposals_go_with_the_canvas(board: Board) -> None:
     """canvas 2"""
     approve(board, propose(board))
-    propose(board, "delete", SECOND, elementIds=["b"])
+    proposal_id = propose(board, "delete", SECOND, elementIds=["b"])
     body: Record = {"canvasId": "canvas1", "expectedRevision": board.revision, "reason": "done"}
     board.answer("canvas_delete", body, PERSON)
+    late: Record = {**body, "proposalId": proposal_id}
+    assert board.refused("canvas_approve_proposal", late, PERSON) == NOT_FOUND
     board.go_on()
     assert [*board.bench.rows] == ["gone"]
