@@ -243,10 +243,11 @@ def _circle_entry(at: Point, way: Point, radius: float) -> float | None:
 def _entry(shape: Record, gap: float, start: Point, end: Point) -> float | None:
     """Which share of the way leads to a shape with corners, grown by `gap`: sides moved out, discs at the corners."""
     way = Point(end.x - start.x, end.y - start.y)
-    # Round corners only matter near corners: where the way meets a straight side, it meets it in either case.
+    # Round corners only matter near corners: where the way meets a straight side, it meets it in either case. Not so
+    # with diamonds, whose sides are drawn between the ends of the roundings, which need not lie on the plain sides.
     plain = [_moved(centre_of(shape), spoke) for spoke in _spokes(shape)]
     is_near = not _is_beside_box(shape, gap, start)
-    if not is_near and shape.get("roundness") is not None:
+    if not is_near and shape.get("roundness") is not None and shape.get("type") != "diamond":
         share = _polygon_entry(plain, gap, start, way)
         if share is None:
             return None
