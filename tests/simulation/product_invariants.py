@@ -15,7 +15,7 @@ from bus import address
 from bus.address import Address
 from bus.codec import unpack_row
 from bus.envelope import Reply
-from bus.value import Record, Value
+from bus.value import Record, Value, records
 from tests.simulation.history import CallRecord, Fate, History
 from tests.simulation.invariants import BEFORE_REPLY_US, Disks, demand, same_answer
 from tests.simulation.product import WORKSPACE
@@ -44,7 +44,7 @@ class ProductJudge:
     def had_effects(self, record: CallRecord) -> bool:
         assert record.ok is not None
         match record.operation.verb:
-            case "canvas_create_elements" | "canvas_move_elements":
+            case "canvas_create_elements" | "canvas_move_elements" | "canvas_revert":
                 return record.ok["outcome"] == "applied" and bool(record.ok["elementIds"])
             case "agent_update_self":
                 return bool(record.ok["changed"])
@@ -89,6 +89,12 @@ class ProductJudge:
         demand(told <= stored, "no reply shows what is not stored", record.describe(), answer, head)
         if record.operation.verb == "canvas_summary":
             demand(told >= record.floor, "no reply shows less than was told before", record.describe(), answer)
+        if record.operation.verb == "canvas_history":
+            listed = [one["revision"] for one in records(answer, "revisions")]
+            limit = record.operation.body["limit"]
+            assert isinstance(limit, int)
+            expected = list(range(told, max(told - limit, 0), -1))
+            demand(listed == expected, "a history has every revision up to its canvas's", record.describe(), answer)
         self._told[canvas] = max(told, self._told.get(canvas, 0))
         if answer.get("outcome") == "applied" and (
             answer.get("elementIds") or record.operation.verb == "canvas_create"
