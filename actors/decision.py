@@ -229,6 +229,9 @@ class Decision:
 Decide: TypeAlias = Callable[[State, Message, Context], Decision]
 Fingerprint: TypeAlias = Callable[[State, Message, Context], Record]
 AsOfNow: TypeAlias = Callable[[State, Record], Record]
+Prepare: TypeAlias = Callable[[State], bool]
+"""A step of some milliseconds towards what is derived of a large state and `decide` looks at; whether it is there. It
+changes nothing that rules can tell."""
 
 
 @message_record
@@ -264,6 +267,8 @@ class Verb(Generic[State]):
     (common 5.3). Flat: names to one-line strings and numbers, in the order in which a card shows them. Pure."""
     as_of_now: AsOfNow[State] | None = None
     """The arguments with the target's current revision put in (work-plan-tool, collected plans). Pure."""
+    prepare: Prepare[State] | None = None
+    """Asked before `decide`, again and again with turns of other owners in between, until it says that all is there."""
     cold_rows: WantCold | None = None
     """Which cold rows its decision reads (`Context.cold`). Of a message not checked yet; None: of none. Pure."""
 

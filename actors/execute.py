@@ -115,6 +115,9 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
     if not _needs_head_only(owner, delivery) and not owner.load_some(desk.store):
         owner.postpone(delivery)  # a large state is loaded in turns, so that no other owner waits for it
         return
+    if not _is_prepared(owner, delivery):
+        owner.postpone(delivery)
+        return
     if delivery.timer is not None:
         timer = owner.timers.get(delivery.timer.name)
         if timer is None or timer.due_ms != delivery.timer.due_ms:
@@ -130,6 +133,15 @@ def _execute(owner: Owner[State], delivery: Delivery, desk: Desk) -> None:
 def _needs_head_only(owner: Owner[State], delivery: Delivery) -> bool:
     verb = owner.rules.verbs.get(delivery.message.verb)
     return delivery.timer is None and verb is not None and verb.head_only
+
+
+def _is_prepared(owner: Owner[State], delivery: Delivery) -> bool:
+    """Whether what the verb looks at is there, after one more step towards it."""
+    verb = owner.rules.verbs.get(delivery.message.verb)
+    if delivery.timer is not None or verb is None or verb.prepare is None:
+        return True
+    assert owner.state is not None
+    return verb.prepare(owner.state)
 
 
 def _may_be_on_its_way(owner: Owner[State], delivery: Delivery, desk: Desk) -> bool:

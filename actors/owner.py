@@ -254,6 +254,8 @@ class Owner(pykka.Actor, Generic[State]):
         """Free the state of an owner that was dropped, in turns. Nobody sends it anything any more."""
         if self.state is not None and not self.rules.shed(self.state):
             self._executor.submit(self.let_go)
+        else:
+            self.state = None  # an actor and its reference are a cycle, which no collection may ever look at
 
     def forget(self, incarnation: int) -> None:
         """Drop the state and begin a new incarnation; the next message loads what is on disk."""

@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 
 from actors.canvas import outcome
 from actors.canvas.element import problem_of
+from actors.canvas.entry import Entry
+from actors.canvas.indexes import Membership, memberships
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, same
-from actors.canvas.state import HEAD, CanvasState, Entry, Head, element_row, history_row
+from actors.canvas.state import HEAD, CanvasState, Head, element_row, history_row
+from actors.canvas.textsize import bytes_measured
 from actors.canvas.usage import charged, history_bytes, writing_agent
 from actors.decision import Context, Decision, Event, Put
-from bus.limits import canvas_write_bytes_max, elements_per_canvas_max, measured_characters_max
+from bus.limits import canvas_write_bytes_max, elements_per_canvas_max, measured_bytes_max
 from bus.value import Record, Value
 
 
@@ -59,15 +62,16 @@ class Draft:
         self._looked_at: set[str] = set()
         self._changed: dict[str, Record] = {}
         self._deletions: dict[str, Record | None] = {}
-        self._characters_measured = 0
+        self._joined: dict[Membership, list[str]] = {}
+        self._bytes_measured = 0
 
     def count_measured(self, words: str) -> None:
         """To be told of each text before it is measured, which takes long. Raises Rejected when it becomes too much."""
-        self._characters_measured += len(words)
-        if self._characters_measured > measured_characters_max:
+        self._bytes_measured += bytes_measured(words)
+        if self._bytes_measured > measured_bytes_max:
             raise Rejected(
                 "limits",
-                f"The texts that this call lays out have more than {measured_characters_max} characters in all. "
+                f"The texts that this call lays out have more than {measured_bytes_max} bytes in all. "
                 "Shorten them, or change fewer in one call.",
             )
 
@@ -133,11 +137,15 @@ class Draft:
         id_ = element["id"]
         assert isinstance(id_, str)
         self._changed[id_] = element
+        self._note_memberships(element)
 
     def edit(self, id_: str, fields: Record) -> Record:
         """Set fields of an element; answers it as it then is."""
-        self._changed[id_] = {**self.get(id_), **fields}
-        return self._changed[id_]
+        element = {**self.get(id_), **fields}
+        self._changed[id_] = element
+        if "groupIds" in fields or "frameId" in fields:
+            self._note_memberships(element)
+        return element
 
     def note_deletion(self, id_: str, deletion: Record | None) -> None:
         self._deletions[id_] = deletion
@@ -146,11 +154,15 @@ class Draft:
         """Ids of elements that differ from before the call, in the order in which they were first touched."""
         return [id_ for id_ in self._changed if not self._is_as_before(id_)]
 
-    def live_elements(self) -> Iterator[Record]:
-        """Every live element as it now is, in no order. Walks the whole scene."""
-        for id_ in dict.fromkeys([*self.state.entries, *self._changed]):
+    def members(self, membership: Membership) -> Iterator[Record]:
+        """The live elements that belong to that frame or group, as they now are; none is walked over that does not and
+        did not."""
+        candidates = [*self.state.kept.members.get(membership, ()), *self._joined.get(membership, ())]
+        for id_ in dict.fromkeys(candidates):
             element = self.now(id_)
-            if element is not None and element.get("isDeleted") is not True:
+            if element is None or element.get("isDeleted") is True:
+                continue
+            if membership in memberships(element):
                 yield element
 
     def finish(self) -> Decision:
@@ -181,6 +193,10 @@ class Draft:
             outcome.applied(revision, touched),
             (*effects, Event(outcome.CHANGED, {**event, "elements": len(touched)}), *told),
         )
+
+    def _note_memberships(self, element: Record) -> None:
+        for membership in memberships(element):
+            self._joined.setdefault(membership, []).append(str(element["id"]))
 
     def _is_as_before(self, id_: str) -> bool:
         before = self.before(id_)

@@ -98,12 +98,12 @@ def centre_of(element: Record) -> Point:
 
 def box_of(element: Record) -> Box:
     """The smallest upright rectangle around the element as it is seen, rotation and shape taken into account."""
+    x, y, angle = number(element, "x"), number(element, "y"), number(element, "angle")
     if element.get("type") in POINT_BASED:
-        points = absolute_points(element)
+        points = points_of(element) if angle == 0 else absolute_points(element)
         if points:
-            return _box_of(points)
-    x, y, width, height = (number(element, field) for field in ("x", "y", "width", "height"))
-    angle = number(element, "angle")
+            return _box_of(points) if angle else _moved(_box_of(points), x, y)
+    width, height = number(element, "width"), number(element, "height")
     if angle == 0:
         return Box(min(x, x + width), min(y, y + height), max(x, x + width), max(y, y + height))
     centre = centre_of(element)
@@ -145,6 +145,10 @@ def with_points(element: Record, points: list[Point]) -> Record:
 def size_of(points: list[Point]) -> tuple[float, float]:
     around = _box_of(points)
     return around.right - around.left, around.bottom - around.top
+
+
+def _moved(box: Box, x: float, y: float) -> Box:
+    return Box(x + box.left, y + box.top, x + box.right, y + box.bottom)
 
 
 def _box_of(points: list[Point]) -> Box:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+
 from actors.canvas.bindings import container_of, label_of
 from actors.canvas.draft import Draft
 from actors.canvas.element import FRAMES
 from actors.canvas.geometry import Point, number
+from actors.canvas.indexes import Membership
 from actors.canvas.labels import is_label
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import is_number
@@ -48,40 +52,37 @@ def _way(draft: Draft, move: ElementMove, place: str) -> Point:
 
 def _take_along(draft: Draft, ways: dict[str, Point], include_group: bool) -> None:
     """Add what moves because something else does; what the call names itself goes its own way."""
-    waiting = [id_ for id_ in ways if _takes_others(draft.get(id_), include_group)]
-    if not waiting:
-        return
-    members = _members(draft, include_group)
+    waiting = deque(ways)
+    taken: set[Membership] = set()
     while waiting:
-        id_ = waiting.pop(0)
-        for companion in _companions(draft.get(id_), members, include_group):
-            if companion not in ways:
-                ways[companion] = ways[id_]
-                if draft.get(companion)["type"] in FRAMES:
-                    waiting.append(companion)
+        id_ = waiting.popleft()
+        element = draft.get(id_)
+        for membership in _takes(element, include_group):
+            if membership in taken:
+                continue
+            taken.add(membership)
+            for companion in _companions(draft, membership):
+                if companion not in ways:
+                    ways[companion] = ways[id_]
+                    if draft.get(companion)["type"] in FRAMES:
+                        waiting.append(companion)
 
 
-def _takes_others(element: Record, include_group: bool) -> bool:
-    return element["type"] in FRAMES or (include_group and outermost_group(element) is not None)
-
-
-def _members(draft: Draft, include_group: bool) -> dict[tuple[str, str], list[str]]:
-    """Ids by ("frame", its id) and ("group", the outermost one). One walk over the scene, however many move."""
-    members: dict[tuple[str, str], list[str]] = {}
-    for element in draft.live_elements():
-        group = outermost_group(element) if include_group else None
-        if group is not None:
-            members.setdefault(("group", group), []).append(str(element["id"]))
-        if element["frameId"] is not None:
-            members.setdefault(("frame", str(element["frameId"])), []).append(str(element["id"]))
-    return members
-
-
-def _companions(element: Record, members: dict[tuple[str, str], list[str]], include_group: bool) -> list[str]:
+def _takes(element: Record, include_group: bool) -> Iterator[Membership]:
+    """What an element takes along: its outermost group, and as a frame what is in it."""
     group = outermost_group(element) if include_group else None
-    in_group = [] if group is None else members.get(("group", group), [])
-    in_frame = members.get(("frame", str(element["id"])), []) if element["type"] in FRAMES else []
-    return [*in_group, *in_frame]
+    if group is not None:
+        yield "group", group
+    if element["type"] in FRAMES:
+        yield "frame", str(element["id"])
+
+
+def _companions(draft: Draft, membership: Membership) -> Iterator[str]:
+    """Who is taken along with it: of a group, those whose outermost one it is."""
+    kind, id_ = membership
+    for element in draft.members(membership):
+        if kind == "frame" or outermost_group(element) == id_:
+            yield str(element["id"])
 
 
 def outermost_group(element: Record) -> str | None:

@@ -54,7 +54,7 @@ def proposed(proposal_id: str, base_revision: int) -> Record:
 
 def conflict(state: CanvasState, revision: int, since: int) -> Record:
     """Somebody wrote after revision `since`: what, newest first."""
-    return conflict_over(state, revision, state.changed_since(since))
+    return conflict_over(state, revision, state.changed_since(since, changed_since_max + 1))
 
 
 def conflict_over(state: CanvasState, revision: int, changed: Sequence[str]) -> Record:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+import heapq
 from collections.abc import Iterator
 from typing import Final
 
 import orjson
 
 from actors.canvas.access import parsed, role_of, seen
-from actors.canvas.element import FRAMES
-from actors.canvas.geometry import Box, text
+from actors.canvas.geometry import Box
+from actors.canvas.indexes import words_of
 from actors.canvas.plain import encoded_bytes
+from actors.canvas.regions import Place, Query, found_in
 from actors.canvas.standing import beside_the_scene
-from actors.canvas.state import CanvasState, Entry, Head
+from actors.canvas.state import CanvasState, Head
 from actors.decision import Context, Decision, Message
 from bus.limits import (
     label_characters_max,
@@ -62,12 +62,10 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
         return Decision(found)
     head, role = found
     labels, is_whole = _labels(state)
-    types = Counter(text(entry.element, "type") for entry in state.entries.values() if entry.is_live)
-    counted: Record = {plain_name(redacted(kind)): count for kind, count in types.most_common(state_types_max)}
     reply: Record = {
         **_row(head, role, context),
         "createdAt": rfc3339(head.created_ms),
-        "types": counted,
+        "types": _types(state),
         "extent": _extent(state),
         "labels": labels,
         "labelsTruncated": not is_whole,
@@ -76,15 +74,18 @@ def overview(state: CanvasState, message: Message, context: Context) -> Decision
     return Decision(reply)
 
 
+def _types(state: CanvasState) -> Record:
+    """The most frequent types of live elements."""
+    most = heapq.nsmallest(state_types_max, ((-count, kind) for kind, count in state.kept.types.items()))
+    return {plain_name(redacted(kind)): -count for count, kind in most}
+
+
 def _extent(state: CanvasState) -> Value:
-    left = top = math.inf
-    right = bottom = -math.inf
-    for entry in state.entries.values():
-        if entry.is_live:
-            box = entry.box
-            left, top = min(left, box.left), min(top, box.top)
-            right, bottom = max(right, box.right), max(bottom, box.bottom)
-    return None if left > right else {"x": left, "y": top, "width": right - left, "height": bottom - top}
+    box = state.placed.live.bounds()
+    if box is None:
+        return None
+    edges = {"x": box.left, "y": box.top, "width": box.right - box.left, "height": box.bottom - box.top}
+    return {name: int(edge) if edge.is_integer() else edge for name, edge in edges.items()}
 
 
 def _labels(state: CanvasState) -> tuple[list[Value], bool]:
@@ -100,16 +101,12 @@ def _labels(state: CanvasState) -> tuple[list[Value], bool]:
 
 
 def _all_labels(state: CanvasState) -> Iterator[Record]:
-    for entry in state.live():
-        element = entry.element
-        words = text(element, "originalText") if element["type"] == "text" else ""
-        if element["type"] in FRAMES:
-            words = text(element, "name")
-        if words:
-            label: Record = {"elementId": element["id"], "text": fenced(SOURCE, words, label_characters_max)}
-            if element.get("containerId") is not None:
-                label["containerId"] = element["containerId"]
-            yield label
+    for _, id_ in state.kept.labelled.keys:
+        element = state.entries[id_].element
+        label: Record = {"elementId": id_, "text": fenced(SOURCE, words_of(element), label_characters_max)}
+        if element.get("containerId") is not None:
+            label["containerId"] = element["containerId"]
+        yield label
 
 
 def region(state: CanvasState, message: Message, context: Context) -> Decision:
@@ -128,39 +125,35 @@ def region(state: CanvasState, message: Message, context: Context) -> Decision:
     room = region_page_bytes_max
     reply: Record = {"revision": head.revision, "untrusted": True, "source": SOURCE, "elements": elements}
     last = after
-    for place, entry in _matching(state, arguments, after):
-        size = encoded_bytes(entry.element) + 1
+    for place in found_in(state, _query(arguments, after)):
+        element = state.entries[place[1]].element
+        size = encoded_bytes(element) + 1
         if len(elements) == arguments.limit or size > room:
             reply["nextCursor"] = _cursor(last)
             break
-        elements.append(entry.element)
+        elements.append(element)
         room -= size
         last = place
     return Decision(reply)
 
 
-def _matching(
-    state: CanvasState, arguments: CanvasQueryRegionInput, after: tuple[str, str]
-) -> Iterator[tuple[tuple[str, str], Entry]]:
-    """A scan of every box. The spatial index will answer here instead."""
-    wanted = Box(arguments.x, arguments.y, arguments.x + arguments.width, arguments.y + arguments.height)
-    types = None if arguments.types is None else frozenset(arguments.types)
-    for place in state.in_order():
-        entry = state.entries[place[1]]
-        if place <= after or not (entry.is_live or arguments.includeDeleted):
-            continue
-        if types is not None and entry.element["type"] not in types:
-            continue
-        if wanted.contains(entry.box) if arguments.match == "contains" else wanted.intersects(entry.box):
-            yield place, entry
+def _query(arguments: CanvasQueryRegionInput, after: Place) -> Query:
+    return Query(
+        Box(arguments.x, arguments.y, arguments.x + arguments.width, arguments.y + arguments.height),
+        is_contained=arguments.match == "contains",
+        types=None if arguments.types is None else frozenset(arguments.types),
+        with_deleted=arguments.includeDeleted,
+        after=after,
+        limit=arguments.limit + 1,  # one more tells that there is another page
+    )
 
 
-def _cursor(place: tuple[str, str]) -> str:
+def _cursor(place: Place) -> str:
     """The place in the stacking order of the last element given: new and changed elements do not shift it."""
     return orjson.dumps(place).decode()
 
 
-def _opened(cursor: str | None) -> tuple[str, str] | None:
+def _opened(cursor: str | None) -> Place | None:
     """The place after which to go on; None for a cursor that this owner did not make."""
     if cursor is None:
         return "", ""

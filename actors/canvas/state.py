@@ -20,17 +20,21 @@ KEY is the id itself when it is short and plain, otherwise a digest of it, so th
 from __future__ import annotations
 
 import hashlib
-import heapq
 import re
-from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Final
 
 from actors.canvas.arrival import ARRIVING, Arriving, Facts
-from actors.canvas.geometry import Box, box_of, text
+from actors.canvas.entry import Entry
+from actors.canvas.geometry import text
+from actors.canvas.indexes import Indexes, Kept, Placed
 from actors.canvas.lock import LOCK, Locks
 from actors.canvas.proposal import PROPOSAL, Proposal
+from actors.canvas.stored import stored_record as _record
+from actors.canvas.stored import stored_text as _text
+from actors.canvas.stored import stored_whole as _whole
 from actors.decision import Put, RowEffect
 from bus.value import Record, Value
 
@@ -43,7 +47,6 @@ PIECE: Final = "piece/"
 HISTORY: Final = "history/"
 GONE: Final = "gone"
 
-_RUN: Final = 2_000
 _SHED_AT_ONCE: Final = 2_000
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}\Z")
 
@@ -89,41 +92,6 @@ class Head:
             updated_ms=_whole(record["updatedMs"]),
             usage={agent_id: _whole(size) for agent_id, size in _record(record.get("usage", {})).items()},
             others=record.get("others") is True,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One stored element. `deletion` is there only while it is deleted through a call (see remove.py)."""
-
-    element: Record
-    revision: int
-    by: str
-    what: str
-    deletion: Record | None
-    box: Box
-    """Derived, for region queries; not part of the row."""
-
-    @property
-    def is_live(self) -> bool:
-        return self.element.get("isDeleted") is not True
-
-    def to_record(self) -> Record:
-        record: Record = {"element": self.element, "revision": self.revision, "by": self.by, "what": self.what}
-        if self.deletion is not None:
-            record["deletion"] = self.deletion
-        return record
-
-    @classmethod
-    def from_record(cls, record: Record) -> Entry:
-        element, deletion = _record(record["element"]), record.get("deletion")
-        return cls(
-            element=element,
-            revision=_whole(record["revision"]),
-            by=_text(record["by"]),
-            what=_text(record["what"]),
-            deletion=None if deletion is None else _record(deletion),
-            box=box_of(element),
         )
 
 
@@ -182,28 +150,39 @@ class CanvasState:
     proposals: dict[str, Proposal] = field(default_factory=dict)
     """By id, decided ones too."""
     _ids_by_row: dict[str, str] = field(default_factory=dict, compare=False)
-    _order: list[tuple[str, str]] = field(default_factory=list, compare=False)
-    _order_is_stale: bool = field(default=True, compare=False)
-    """Until somebody asks for the order; from then on it is kept, so that a write does not sort a large scene anew."""
+    indexes: Indexes = field(default_factory=Indexes, compare=False)
+    """Derived from `entries`, so that nothing walks over all of them (indexes.py)."""
+
+    @property
+    def kept(self) -> Kept:
+        """Orders, counts and members of the elements."""
+        return self.indexes.kept(self.entries)
+
+    @property
+    def placed(self) -> Placed:
+        """Where the elements lie."""
+        return self.indexes.placed(self.entries)
 
     def in_order(self) -> list[tuple[str, str]]:
         """(index, id) of every element, lowest first. Not to be changed."""
-        if self._order_is_stale:
-            self._order = _sorted([(text(entry.element, "index"), id_) for id_, entry in self.entries.items()])
-            self._order_is_stale = False
-        return self._order
+        return self.kept.order.keys
 
-    def changed_since(self, revision: int) -> list[str]:
-        """Ids of elements that were changed after `revision`, the newest change first."""
-        changed = [(entry.revision, id_) for id_, entry in self.entries.items() if entry.revision > revision]
-        return [id_ for _, id_ in sorted(changed, reverse=True)]
+    def changed_since(self, revision: int, limit: int | None = None) -> list[str]:
+        """Ids of the elements that were changed after that revision, the last ones first; at most so many."""
+        changed = takewhile(lambda at: at[0] > revision, reversed(self.kept.recent.keys))
+        return [id_ for _, id_ in islice(changed, limit)]
 
-    def live(self) -> Iterator[Entry]:
-        """Live elements, lowest first."""
-        return (entry for _, id_ in self.in_order() if (entry := self.entries[id_]).is_live)
+    def keep_some(self) -> bool:
+        """A step towards `kept`; whether it is there."""
+        return self.indexes.keep_some(self.entries)
+
+    def place_some(self) -> bool:
+        """A step towards `kept` and `placed`; whether they are there."""
+        return self.indexes.place_some(self.entries)
 
     def shed(self) -> bool:
         """Let go of some elements of a state that nobody uses any more; whether only a few are left."""
+        self.indexes.clear()
         for _ in range(min(_SHED_AT_ONCE, len(self.entries))):
             self.entries.popitem()
         return not self.entries
@@ -214,7 +193,7 @@ class CanvasState:
             self.head = None if value is None else Head.from_record(_record(value))
         elif row == GONE:
             self.gone = None if value is None else Gone.from_record(_record(value))
-            self._order, self._order_is_stale = [], True  # nobody asks for the order any more
+            self.indexes.clear()  # nobody asks any more
         elif row == SCENE:
             self.scene = {} if value is None else _record(value)
         elif row.startswith(ROLE):
@@ -243,7 +222,7 @@ class CanvasState:
     def _apply_element(self, row: str, value: Value) -> None:
         if value is None:
             gone = self._ids_by_row.pop(row, "")
-            self._reorder(gone, self.entries.pop(gone, None), None)
+            self.indexes.replace(gone, self.entries.pop(gone, None), None)
             if self.arriving is not None:
                 self.arriving.gathered.drop(gone)
             return
@@ -251,19 +230,9 @@ class CanvasState:
         if self.arriving is not None:
             self.arriving.gathered.put(entry.element)
         id_ = text(entry.element, "id")
-        self._reorder(id_, self.entries.get(id_), entry)
+        self.indexes.replace(id_, self.entries.get(id_), entry)
         self._ids_by_row[row] = id_
         self.entries[id_] = entry
-
-    def _reorder(self, id_: str, before: Entry | None, after: Entry | None) -> None:
-        was = None if before is None else (text(before.element, "index"), id_)
-        now = None if after is None else (text(after.element, "index"), id_)
-        if self._order_is_stale or was == now:
-            return
-        if was is not None:
-            del self._order[bisect_left(self._order, was)]
-        if now is not None:
-            insort(self._order, now)
 
     def _apply_file(self, row: str, value: Value) -> None:
         if value is None:
@@ -304,12 +273,6 @@ class CanvasState:
             self.arriving.facts = Facts.from_record(_record(value))
 
 
-def _sorted(places: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """In runs that are then merged step by step: one sort of a large scene would hold the interpreter for 30 ms."""
-    runs = [sorted(places[at : at + _RUN]) for at in range(0, len(places), _RUN)]
-    return list(heapq.merge(*runs))
-
-
 def element_row(id_: str) -> str:
     return ELEMENT + _key(id_)
 
@@ -340,21 +303,3 @@ def _key(id_: str) -> str:
     if _PLAIN_ID.match(id_):
         return id_
     return "=" + hashlib.blake2b(id_.encode(), digest_size=20).hexdigest()  # no plain id begins with "="
-
-
-def _text(value: Value) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a stored field should be text")
-    return value
-
-
-def _whole(value: Value) -> int:
-    if not isinstance(value, int):
-        raise TypeError("a stored field should be a whole number")
-    return value
-
-
-def _record(value: Value) -> Record:
-    if not isinstance(value, dict):
-        raise TypeError("a stored value should be a record")
-    return value

@@ -67,6 +67,7 @@ Converse: TypeAlias = Callable[[Owners, Record, Talk], Awaitable[Record]]
 async def canvas_import(owners: Owners, raw: Record, talk: Talk) -> Record:
     asked = checked_arguments(CanvasImport, raw)
     meant = (await owners.directory()).workspace(asked.workspace)
+    await owners.read(address.workspace(meant.id), "room_for_canvas", {})
     canvas_id = owners.clock.new_id()
     title = plain_name(asked.title)
     to = address.canvas(meant.id, canvas_id)

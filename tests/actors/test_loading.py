@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
 import pytest
 
-from actors.decision import Decision, Message, Principal, PrincipalKind, Put, RowEffect, Rules, Verb
+from actors.decision import Context, Decision, Message, Principal, PrincipalKind, Put, RowEffect, Rules, Verb
 from actors.delivery import Delivery
 from actors.owner import Owner
 from actors.pool import InlineExecutor
@@ -16,6 +17,7 @@ from bus.codec import CorruptRow, pack_row
 from bus.limits import load_rows_at_once_max
 from bus.store import state_key
 from bus.store_memory import MemoryStore
+from tests.support.hosts import Hosts
 
 LARGE: Final = Address("sheet", "w1", "large")
 SMALL: Final = Address("sheet", "w1", "small")
@@ -112,6 +114,62 @@ def test_a_load_that_meets_a_damaged_row_begins_anew() -> None:
         large.load_some(store)
     store.commit([(damaged, good)])
     assert len(large.load(store, head_only=False)) == ROWS
+
+
+class StepwiseRules(Rules[list[str]]):
+    """`read` needs three steps of preparing, `glance` none; the order of all that is done stands in `done`."""
+
+    kind = "stepwise"
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    @property
+    def verbs(self) -> Mapping[str, Verb[list[str]]]:
+        callers = frozenset({PrincipalKind.PERSON})
+        return {
+            "read": Verb(self._read, callers, prepare=self._prepare),
+            "glance": Verb(self._read, callers),
+        }
+
+    def new_state(self) -> list[str]:
+        return []
+
+    def apply(self, state: list[str], effect: RowEffect) -> None:
+        raise AssertionError("nothing is ever stored")
+
+    def _prepare(self, state: list[str]) -> bool:
+        self.done.append("step")
+        state.append("step")
+        return len(state) >= 3
+
+    def _read(self, state: list[str], message: Message, context: Context) -> Decision:
+        self.done.append(f"{message.verb} {context.address.id}")
+        return Decision({"steps": len(state)})
+
+
+class LaterExecutor:
+    """Runs each turn when the loop comes to it, so that what came together is told before the first turn."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def submit(self, turn: Callable[[], None]) -> None:
+        self._loop.call_soon(turn)
+
+
+def test_what_a_verb_looks_at_is_prepared_step_by_step_with_other_owners_in_between() -> None:
+    """canvas 5: no other caller of the shard waits meanwhile"""
+
+    async def body() -> None:
+        rules = StepwiseRules()
+        hosts = Hosts(roster={"stepwise": rules}, executor=LaterExecutor(asyncio.get_running_loop()))
+        large, small = (Address("stepwise", "-", name) for name in ("large", "small"))
+        answered = await asyncio.gather(hosts.ok(large, "read"), hosts.ok(large, "glance"), hosts.ok(small, "glance"))
+        assert [answer["steps"] for answer in answered] == [3, 3, 0]
+        assert rules.done == ["step", "glance small", "step", "step", "read large", "glance large"]
+
+    asyncio.run(body())
 
 
 def _delivery(id_: str) -> Delivery:

@@ -6,7 +6,17 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.benchmarks import append_log, bus_calls, first_slice, mcp_calls, mesh, passive_owners, shim
+from tests.benchmarks import (
+    append_log,
+    bus_calls,
+    canvas,
+    first_slice,
+    large_import,
+    mcp_calls,
+    mesh,
+    passive_owners,
+    shim,
+)
 
 BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "slice": first_slice.main,
@@ -14,6 +24,8 @@ BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "bus": bus_calls.main,
     "mesh": mesh.main,
     "owners": passive_owners.main,
+    "import": large_import.main,
+    "canvas": canvas.main,
     "log": append_log.main,
     "shim": shim.main,
 }
