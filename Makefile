@@ -5,16 +5,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-INPUTS := pyproject.toml requirements.lock
+INPUTS := pyproject.toml requirements.lock $(shell find nexus/console/web nexus/console/build_hook.py -name node_modules -prune -o -type f -print)
 # How many processes share the tests, each taking from the end of the other's when it has none left. They wait as much
 # as they compute, so two fill two cores; WORKERS=0 runs them in one process.
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest --ignore tests/benchmarks --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: run test lint check soak bench lock
+.PHONY: run bundle test lint check soak bench lock
 
 run: $(VENV)/.installed  ## start NEXUS in the foreground; Ctrl-C stops everything
 	@exec $(BIN)/nexus up
+
+bundle: $(VENV)/.installed  ## build what browsers are given, if an installation without an npm registry had to leave it out
+	@NEXUS_BUNDLE=required $(PIP) install --no-deps -e .
 
 lint: $(VENV)/.installed-dev  ## format, lint, types, imports
 	@$(BIN)/ruff format --check --quiet .
@@ -23,10 +26,12 @@ lint: $(VENV)/.installed-dev  ## format, lint, types, imports
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
 
 check: lint  ## what lint does, and the fast tests
-	@$(PYTEST) -m "not processes and not simulation and not fuzz"
+	@$(PYTEST) -m "not processes and not simulation and not fuzz and not browser"
 
 test: $(VENV)/.installed-dev  ## every test, real processes too
 	@$(BIN)/python -m tests.interop.node_judges
+	@$(BIN)/python -m tests.browser.editor_bundle
+	@$(BIN)/python -m tests.browser.chromium_at_hand
 	@$(PYTEST)
 
 SEEDS ?= 2000
@@ -50,6 +55,7 @@ lock: $(VENV)/.installed-dev  ## pin every dependency anew
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
 		--output-file requirements.lock pyproject.toml
 	@$(BIN)/python -m tests.interop.node_judges lock
+	@$(BIN)/python -m tests.browser.editor_bundle lock
 
 # One stamp a set of extras, so that nothing is installed twice; a change of the inputs installs anew.
 $(VENV)/.installed: $(INPUTS) | $(BIN)/python

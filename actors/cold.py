@@ -17,7 +17,7 @@ from typing import Final
 from actors.decision import ColdRow, ColdRows, Delete, Put, RowEffect
 from bus.address import Address
 from bus.codec import CorruptRow
-from bus.limits import cold_rows_bytes_max, cold_rows_max
+from bus.limits import cold_rows_max
 from bus.store import Store, row_of, state_key
 from bus.value import Value
 
@@ -71,7 +71,7 @@ def read(
                 continue
             rows.append(ColdRow(row, effect.value if isinstance(effect, Put) else present(row, stored)))
             size += len(stored)
-            if len(rows) == min(wanted.limit, cold_rows_max) or size >= cold_rows_bytes_max:
+            if len(rows) == min(wanted.limit, cold_rows_max) or size >= wanted.bytes_max:
                 break
     except CorruptRow as damaged:
         raise ColdRowDamaged from damaged

@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from bus.address import Address
 from bus.identifier import derived_id, derived_number
+from bus.limits import cold_rows_bytes_max
 from bus.message_record import message_record
 from bus.value import Record, Value
 from tools.errors import Refusal
@@ -237,13 +238,15 @@ changes nothing that rules can tell."""
 class ColdRows:
     """Of the rows under one prefix of `Rules.cold`: the `limit` whose names are the highest below `before`.
 
-    Fewer are read when they are larger than `cold_rows_bytes_max` together, but one at least, if there is one.
+    Reading ends with the row that makes them `bytes_max` together or more, so one at least is read, if there is one.
     """
 
     prefix: str
     before: str | None
     """None: from the highest one on."""
     limit: int
+    """At most `cold_rows_max` are read."""
+    bytes_max: int = cold_rows_bytes_max
 
 
 WantCold: TypeAlias = Callable[[Message], ColdRows | None]

@@ -73,9 +73,16 @@ class Waiting:
         return {"states": states}
 
     def trace_records(self, body: Record) -> Record:
-        """The journal records of `call` among the next ones after the sequence `after`; `next` while there are more."""
+        """The journal records of `call` among the next ones after the sequence `after`, and of what was committed for
+        it under another id (its admission); `next` while there are more."""
         call = str(body["call"])
-        return self._records_with(call, body, lambda record: record if record["call"] == call else None)
+
+        def of_it(record: Record) -> Record | None:
+            happened = record["events"]
+            assert isinstance(happened, list)
+            return record if record["call"] == call or any(_tells_of(event, call) for event in happened) else None
+
+        return self._records_with(call, body, of_it)
 
     def trace_thread(self, body: Record) -> Record:
         """The same of records whose events tell of `thread`, each with these events alone."""
@@ -185,10 +192,10 @@ def is_open(stored: bytes) -> bool:
     return isinstance(answer, dict) and "open" in answer
 
 
-def _tells_of(event: Value, thread_id: str) -> bool:
-    """An event is its type and its data; a thread that comes from another one names that one too."""
+def _tells_of(event: Value, id_: str) -> bool:
+    """Whether its data names the thread or call. A thread that comes from another one names that one too."""
     data = event[1] if isinstance(event, list) else None
-    return isinstance(data, dict) and thread_id in data.values()
+    return isinstance(data, dict) and id_ in data.values()
 
 
 def _at(stored: bytes) -> int:

@@ -6,13 +6,14 @@
 | state of hosts | every shard: the settings that were published last; nothing else of a host outlives its number |
 | answers | every shard, since a call's row does not name its owner; a given answer wins over an open one |
 | journal | stays with its number; a shard that is no more continues in shard `number % shards` under new sequences |
-| outbox | what its destination has not handled, in the order of its source, as parcels of one new commit |
+| outbox | what its destination has not handled, in the order of its source, each under a new sequence of its own |
 | outbox, to a host | a copy to every new host: a call that was sent before it may go to any, and twice does no harm |
 | marks | dropped: every stream begins anew, with sequences above all that ever were |
 | facts | the floor of answers is the highest one |
 
-That commit is the first after the old sequences, on every new shard: an event `home.resharded`. Message ids stay, so a
-message that is decided again after it derives the same ids.
+New sequences are above all old ones: first those of the messages, then on every new shard the same one for an event
+`home.resharded`, from which its journal goes on. A projection's cursor is (shard, sequence), so no two messages may
+come under one that came from two commits. Message ids stay, so a message that is decided again derives the same ids.
 
 Reads the old stores, writes the new ones in bounded commits; changes nothing else, so a run that was cut short is
 begun anew on empty stores.
@@ -84,8 +85,9 @@ class _Dealer:
         self._new = new
         self._at_ms = at_ms
         self._writers = [RowWriter(store) for store in new]
-        self._first = 1 + max(_last_sequence(store) for store in old)
-        self._next = [self._first + 1 for _ in new]
+        self._above_old = 1 + max(_last_sequence(store) for store in old)
+        self._first = self._above_old
+        """Of each new journal; above the messages' once they are dealt."""
         self._messages = 0
 
     def deal(self) -> Dealt:
@@ -93,8 +95,8 @@ class _Dealer:
             for key, _ in every_row(store, b""):
                 if key[:1] not in {bytes((table,)) for table in _TABLES}:
                     raise CannotReshard(f"A shard holds a table {key[:1]!r} that this release does not know.")
-        self._deal_journal()
         self._deal_outbox()
+        self._deal_journal()
         self._deal_answers()
         for store in self._old:
             for key, value in every_row(store, b"s"):
@@ -128,14 +130,15 @@ class _Dealer:
         for number, writer in enumerate(self._writers):
             record: Record = {"owner": str(host(number)), "call": "", "by": "person", "at": self._at_ms}
             writer.put(keys.journal_key(self._first), pack_row({**record, "events": [event]}))
+        following = [self._first + 1 for _ in self._new]
         for source, store in enumerate(self._old[len(self._new) :], len(self._new)):
             number = source % len(self._new)
             for _, value in every_row(store, b"j"):
-                self._writers[number].put(keys.journal_key(self._next[number]), value)
-                self._next[number] += 1
+                self._writers[number].put(keys.journal_key(following[number]), value)
+                following[number] += 1
 
     def _deal_outbox(self) -> None:
-        indexes = [0] * len(self._new)
+        following = [self._above_old for _ in self._new]
         for source, store in enumerate(self._old):
             marks = [_mark(self._old[destination], source) for destination in range(len(self._old))]
             for key, value in every_row(store, b"o"):
@@ -147,10 +150,11 @@ class _Dealer:
                 parcel = parcel_of(source, mark, row)
                 number = self._shard_of(parcel.sender)
                 for destination_now, copy in self._copies(parcel, row, value):
-                    place = Mark(self._first, indexes[number])
-                    indexes[number] += 1
+                    place = Mark(following[number], 0)
+                    following[number] += 1
                     self._messages += 1
                     self._writers[number].put(keys.outbox_key(destination_now, place), copy)
+        self._first = max(following)
 
     def _copies(self, parcel: Parcel, row: Value, stored: bytes) -> list[tuple[int, bytes]]:
         """Where a parcel goes now, and how it is stored there."""

@@ -1,7 +1,8 @@
 """A backup as one file: a tar of `manifest.json`, then `config.toml` and one compact copy a shard, then artifacts.
 
 Invariants
-- Written whole or not at all, mode 0600, on disk, and never over another file.
+- Written whole or not at all, mode 0600, on disk, and never over another file. On a file system without hard links a
+  power cut can leave a part of it, which is never taken for a backup.
 - Read with nothing believed: only the members that the manifest lists, in its order, plain files of the listed size
   and checksum, under names of three forms. A name never becomes a path without having one of those forms, so no
   member leads outside (contract/security.md 2.23).
@@ -10,11 +11,13 @@ Invariants
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
 import os
 import re
+import shutil
 import stat
 import tarfile
 import tempfile
@@ -42,6 +45,8 @@ FORMAT: Final = 1
 CONFIG: Final = "config.toml"
 MANIFEST: Final = "manifest.json"
 HOME_ID: Final = "^[0-9A-Za-z._-]{1,64}$"
+_NO_HARD_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""What linking a file answers where there are no hard links, or no more of them."""
 _DAMAGES: Final = (tarfile.TarError, ValueError, EOFError, OverflowError, RecursionError)
 """What tarfile and json make of a damaged file, or of one that somebody made up."""
 _NAME: Final = re.compile(r"config\.toml|shards/[0-9]/data\.mdb|artifacts/[0-9A-Za-z_-]+(/[0-9A-Za-z_-]+){0,3}")
@@ -90,7 +95,7 @@ def write_archive(file: Path, manifest: Manifest, members: Sequence[tuple[str, P
                 _write_members(stream, whole, [place for _, place in members])
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.link(aside, file)
+            _take_name(Path(aside), file)
         finally:
             Path(aside).unlink()
         sync(file.parent)
@@ -99,6 +104,32 @@ def write_archive(file: Path, manifest: Manifest, members: Sequence[tuple[str, P
     except OSError as problem:
         raise BackupRefused(f"{file} cannot be written: {problem.strerror}.") from None
     return whole
+
+
+def _take_name(aside: Path, file: Path) -> None:
+    """Put what was written under its name, in one step if it can be. Raises FileExistsError, or another OSError."""
+    try:
+        os.link(aside, file)
+    except FileExistsError:
+        raise
+    except OSError as problem:
+        if problem.errno not in _NO_HARD_LINKS:
+            raise
+        _copy_to_name(aside, file)
+
+
+def _copy_to_name(aside: Path, file: Path) -> None:
+    """For file systems without hard links (FAT, exFAT, some shared folders), where renaming would replace a file that
+    appeared meanwhile. A power cut leaves a part of it there, which `restore` refuses by its checksums."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as target, aside.open("rb") as source:
+            shutil.copyfileobj(source, target, archive_piece_bytes)
+            target.flush()
+            os.fsync(target.fileno())
+    except BaseException:
+        file.unlink()
+        raise
 
 
 def _write_members(stream: IO[bytes], manifest: Manifest, places: Sequence[Path]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from bus.value import Record, records
-from nexus import exit_codes
+from nexus import canvas_history_cli, canvas_proposal_cli, exit_codes
 from nexus.asking import (
     HomeOption,
     JsonOption,
@@ -19,6 +19,15 @@ from nexus.asking import (
     refuse_in_home,
     stream,
     typed_path,
+)
+from nexus.canvas_pictures import (
+    SCALE_MAX,
+    SCALE_MIN,
+    Format,
+    look_of,
+    must_be_possible,
+    picture_of,
+    write_picture,
 )
 from nexus.canvas_text import canvas_lines
 from nexus.output import (
@@ -93,7 +102,12 @@ def canvas_import(
 
 
 @canvases.command(
-    "export", epilog=examples("nexus canvas export 'The plan' plan.excalidraw", "nexus canvas export 'The plan' -")
+    "export",
+    epilog=examples(
+        "nexus canvas export 'The plan' plan.excalidraw",
+        "nexus canvas export 'The plan' plan.png --scale 2",
+        "nexus canvas export 'The plan' - --format svg --no-background > plan.svg",
+    ),
 )
 def canvas_export(
     canvas: Annotated[str, typer.Argument(help="The canvas: an id or a title.")],
@@ -103,16 +117,36 @@ def canvas_export(
             help="Where to; an existing file is replaced. `-` is standard output.", parser=typed_path, metavar="FILE"
         ),
     ],
+    file_format: Annotated[
+        Format | None, typer.Option("--format", help="Default: by the file's suffix, else excalidraw.")
+    ] = None,
+    scale: Annotated[
+        float | None,
+        typer.Option(
+            min=SCALE_MIN, max=SCALE_MAX, help="Of a picture. Default: 1, or what a png has room for.", metavar="NUMBER"
+        ),
+    ] = None,
+    background: Annotated[
+        bool | None, typer.Option("--background/--no-background", help="Whether a picture has one. Default: yes.")
+    ] = None,
     workspace: WorkspaceOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a canvas as an Excalidraw file."""
+    """Write a canvas as an Excalidraw file, or as a picture that Excalidraw draws in a browser of this machine.
+
+    Pictures show web pages and generated pages on the canvas as labelled rectangles.
+    """
     refuse_in_home(file, home)
+    look = look_of(file, file_format, scale, background)
+    must_be_possible(look)
     asked: Record = {"canvas": canvas, "workspace": workspace}
     parts: list[Record] = []
     answer = stream(home, "canvas.export", asked, parts.append, "Exporting the canvas")
     scene = scene_of(parts, answer)
+    if look.format is not Format.EXCALIDRAW:
+        write_picture(file, picture_of(scene, look), look, answer, as_json)
+        return
     elements = scene["elements"]
     count = len(elements) if isinstance(elements, list) else 0
     if str(file) == "-":
@@ -147,6 +181,23 @@ def canvas_grant(
         print_json(answer)
     else:
         print_line(f"Agent {shown(answer.get('name'))} now has the role {role.value} on {shown(answer.get('title'))}.")
+
+
+@canvases.command("revoke", epilog=examples("nexus canvas revoke 'The plan' Ada"))
+def canvas_revoke(
+    canvas: Annotated[str, typer.Argument(help="The canvas: an id or a title.")],
+    agent: Annotated[str, typer.Argument(help="The agent: an id or a name; also one that was removed or moved.")],
+    workspace: WorkspaceOption = None,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take an agent's role on a canvas away: it cannot even see any more that the canvas exists."""
+    asked: Record = {"canvas": canvas, "agent": agent, "workspace": workspace}
+    answer = ask(home, "canvas.revoke", asked, "Taking the role away")
+    if as_json:
+        print_json(answer)
+    else:
+        print_line(f"Agent {shown(answer.get('name'))} has no role on {shown(answer.get('title'))} any more.")
 
 
 @canvases.command("list", epilog=examples("nexus canvas list", "nexus canvas list --workspace Website --json"))
@@ -190,7 +241,8 @@ def canvas_show(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one canvas: revision, counts, types of elements, extent, first labels. With --json all labels."""
+    """Show one canvas: revision, counts, types of elements, extent, roles, proposals, locks, first labels. With --json
+    all labels."""
     answer = ask(home, "canvas.show", {"canvas": canvas, "workspace": workspace}, "Reading the canvas")
     if as_json:
         print_json(answer)
@@ -200,3 +252,7 @@ def canvas_show(
 
 def _when(canvas: Record) -> str:
     return time_text(canvas.get("updatedAt"))
+
+
+canvas_history_cli.register(canvases)
+canvas_proposal_cli.register(canvases)

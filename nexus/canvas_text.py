@@ -8,6 +8,7 @@ from bus.value import Record, Value, records
 from nexus.output import fields, shown
 
 _labels_shown_max: Final = 10
+_beside_shown_max: Final = 10
 
 
 def canvas_lines(canvas: Record) -> list[str]:
@@ -24,12 +25,89 @@ def canvas_lines(canvas: Record) -> list[str]:
         "extent": _extent(canvas.get("extent")),
     }
     lines = fields({name: value for name, value in told.items() if value is not None})
+    names = canvas.get("names")
+    known = names if isinstance(names, dict) else {}
+    lines += _roles(canvas, known)
+    lines += _beside(
+        canvas, "proposals", "proposalCount", [_proposal(one, known) for one in records(canvas, "proposals")]
+    )
+    lines += _beside(canvas, "locks", "lockCount", [_lock(one, known) for one in records(canvas, "locks")])
     labels = records(canvas, "labels")
     lines.append(f"labels: {len(labels) or 'none'}{' and more' if canvas.get('labelsTruncated') is True else ''}")
     lines += [f"  {_label(one.get('text'))}" for one in labels[:_labels_shown_max]]
     if len(labels) > _labels_shown_max:
         lines.append(f"  and {len(labels) - _labels_shown_max} more; --json prints them")
     return lines
+
+
+def proposal_lines(proposal: Record, names: Record) -> list[str]:
+    """One proposal, with what approving it now would do if it waits still."""
+    would = proposal.get("would")
+    told: dict[str, Value] = {
+        "id": proposal.get("proposalId"),
+        "state": proposal.get("stage"),
+        "by": _name(proposal.get("by"), names),
+        "at": proposal.get("at"),
+        "tool": proposal.get("tool"),
+        "made for": f"revision {shown(proposal.get('baseRevision'))}",
+        "reason": _text_of(proposal.get("reason")),
+        "elements": proposal.get("elementCount"),
+        "decided by": _name(proposal.get("decidedBy"), names),
+        "decided": proposal.get("decidedAt"),
+        "because": _text_of(proposal.get("decidedBecause")),
+        "approving": _would(would) if isinstance(would, dict) else None,
+    }
+    lines = fields({name: value for name, value in told.items() if value is not None})
+    listed = proposal.get("elementIds")
+    return [*lines, *(f"  {shown(id_)}" for id_ in (listed if isinstance(listed, list) else []))]
+
+
+def _would(would: Record) -> str:
+    match would.get("outcome"):
+        case "applied":
+            return f"would make revision {shown(would.get('revision'))}"
+        case "conflict":
+            return "is not possible: what it touches was changed since"
+        case _:
+            return f"is not possible: {shown(would.get('message'))}"
+
+
+def _roles(canvas: Record, names: Record) -> list[str]:
+    if "roles" not in canvas:
+        return []
+    held = records(canvas, "roles")
+    lines = [f"  {shown(one.get('role')):<9} {shown(_name(one.get('agentId'), names))}" for one in held]
+    return [f"roles: {len(held) or 'none'}", *lines]
+
+
+def _beside(canvas: Record, name: str, counted: str, lines: list[str]) -> list[str]:
+    """The first of them. Absent from answers that say nothing of them."""
+    count = canvas.get(counted)
+    if not isinstance(count, int):
+        return []
+    first = [f"  {line}" for line in lines[:_beside_shown_max]]
+    more = [f"  and {count - len(first)} more; --json prints them"] if count > len(first) else []
+    return [f"{name}: {count or 'none'}", *first, *more]
+
+
+def _proposal(one: Record, names: Record) -> str:
+    why = shown(_text_of(one.get("reason")))
+    who, what, count = shown(_name(one.get("by"), names)), shown(one.get("what")), shown(one.get("elementCount"))
+    return f"{shown(one.get('proposalId'))}  {who}, {count} {what}: {why}"
+
+
+def _lock(one: Record, names: Record) -> str:
+    return f"{shown(one.get('elementId'))}  {shown(_name(one.get('holder'), names))} until {shown(one.get('until'))}"
+
+
+def _name(label: Value, names: Record) -> Value:
+    """An agent's name for showing; the id of one that has none any more, and `person`, as they are."""
+    return names.get(label) or label if isinstance(label, str) else label
+
+
+def _text_of(fence: Value) -> Value:
+    """A text that comes in a fence (common 7.1)."""
+    return fence.get("text") if isinstance(fence, dict) else fence
 
 
 def _counts(counts: Value) -> str | None:
@@ -57,5 +135,4 @@ def _number(value: Value) -> str:
 
 
 def _label(text: Value) -> str:
-    """A label's text, which comes in a fence (common 7.1)."""
-    return shown(text.get("text") if isinstance(text, dict) else text)
+    return shown(_text_of(text))

@@ -140,7 +140,7 @@ def _noted(reason: Iterable[str], arguments: Iterable[str], width: int) -> Itera
 
 
 def _labelled(label: str, value: str, width: int) -> Iterator[str]:
-    start = f"  {label + ':':<{_LABEL_CELLS}}"
+    start = f"  {label + ': ':<{_LABEL_CELLS}}"
     if len(start) * 2 > width:  # a target's fact of a long name has a line for its name
         yield from _wrapped(start, width, f"  {_GOES_ON}")
         start = " " * (2 + _LABEL_CELLS)

@@ -19,10 +19,12 @@ from bus.reserve_file import ReserveFile
 from bus.store_lmdb import RESERVE_FILE
 from nexus import control
 from nexus.config import Home, HomeMissing, HomeRefused, open_home, socket_path_is_short
+from nexus.console.bundle import BundleMissing, bundle_folder
 from nexus.home_content import STORE_FILE, shards_problem
 from nexus.home_lock import is_held
 from nexus.mesh_needs import needs_lines
 from nexus.person_client import NotRunning, PersonClient, Refused
+from nexus.picture_engine import PictureFailed, found_browser
 from nexus.provider_file import FILE_NAME, known_providers
 from nexus.sockets import PortTaken, listen_on_port
 from nexus.store_check import store_problem
@@ -42,7 +44,7 @@ PROMISE: Final = (
 
 _python_least: Final = (3, 11)
 _network_file_systems: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "9p", "fuse.sshfs"})
-_parts: Final = ("pykka", "pyzmq", "lmdb", "msgpack", "pydantic", "mcp", "uvloop")
+_parts: Final = ("pykka", "pyzmq", "lmdb", "msgpack", "pydantic", "mcp", "uvloop", "playwright")
 
 
 class Outcome(StrEnum):
@@ -67,7 +69,7 @@ class Check:
 
 def examine(path: Path) -> list[Check]:
     """Every check of the machine and of the home at `path`."""
-    checks = [check_python(), check_parts()]
+    checks = [check_python(), check_parts(), check_pictures()]
     try:
         home = open_home(path)
     except HomeMissing as missing:
@@ -107,6 +109,16 @@ def check_parts() -> Check:
     if missing:
         return Check("versions", Outcome.PROBLEM, f"not installed: {', '.join(missing)}")
     return Check("versions", Outcome.GOOD, ", ".join(found))
+
+
+def check_pictures() -> Check:
+    """Whether a canvas can be exported as svg and png, and which browser draws it."""
+    try:
+        bundle_folder()
+        program, found_in = found_browser()
+    except (BundleMissing, PictureFailed) as missing:
+        return Check("pictures", Outcome.WARNING, f"a canvas cannot be exported as svg or png. {missing}")
+    return Check("pictures", Outcome.GOOD, f"svg and png of a canvas are drawn by {program} (found by {found_in})")
 
 
 def check_modes(home: Home) -> Check:

@@ -98,11 +98,18 @@ def _integer(digits: str) -> int | float | None:
 
 
 def write_scene(file: Path, scene: object) -> None:
-    """Put `scene` in place of what the regular file `file` was, or a link leads to, in one step and on disk.
+    """Put `scene` in place of `file`, as write_content does. Indented unless an import would find that too large.
 
-    Indented unless an import would find that too large. Raises SceneFileProblem, also for what is no regular file.
+    Raises SceneFileProblem.
     """
-    content = _encoded(scene)
+    write_content(file, _encoded(scene))
+
+
+def write_content(file: Path, content: bytes) -> None:
+    """Put `content` in place of what the regular file `file` was, or a link leads to, in one step and on disk.
+
+    Raises SceneFileProblem, also for what is no regular file.
+    """
     target = _target(file)
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)

@@ -163,7 +163,9 @@ def dispatches(admitting: Admitting, key: GivenKey | None, used: tuple[str, Appr
         effects += approvals.changed(*used, Happening.USE, context)
     if admitting.facts.isBudgeted:
         effects.append(budget.charged(state.budget, context.now_ms))
-        effects.append(Event("surface.charged", {"agentId": context.address.id, "tool": step.tool}))
+        # Admission has an id of its own, so this says for which call it was.
+        told: Record = {"agentId": context.address.id, "tool": step.tool, "callId": call.callId}
+        effects.append(Event("surface.charged", told))
     digest = None if key is None else admitting.key_digest(key)
     if key is not None and digest is not None:
         effects += keys.kept(state.keys, digest, key, context.now_ms, is_dispatched=True)

@@ -67,11 +67,12 @@ def step_refusal(state: AgentState, call: StepCall, context: Context) -> Refusal
     return admit(replace(agent, mode=Mode.AUTO, plan="none"), facts).refusal
 
 
-def charged(state: AgentState, call: StepCall, context: Context) -> tuple[Effect, ...]:
-    """What the dispatch of a step costs: a call that only was collected has not been charged (work-plan-tool)."""
+def charged(state: AgentState, call: StepCall, sent_as: str, context: Context) -> tuple[Effect, ...]:
+    """What the dispatch of a step, under the id `sent_as`, costs: what only was collected has not been charged
+    (work-plan-tool)."""
     if call.creates is None:
         return ()
-    told: Record = {"agentId": context.address.id, "tool": call.tool}
+    told: Record = {"agentId": context.address.id, "tool": call.tool, "callId": sent_as}
     return budget.charged(state.budget, context.now_ms), Event("surface.charged", told)
 
 

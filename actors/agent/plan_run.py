@@ -182,7 +182,7 @@ class Run:
         step = self.steps[number]
         sent_as = step.callId if step.tries == 0 else self.context.new_id(f"step {number}")
         self._change(number, "dispatch", sentAs=sent_as, tries=step.tries + 1, approvalId=approval_id, result=None)
-        self.effects += charged(self.state, call_of(step), self.context)
+        self.effects += charged(self.state, call_of(step), sent_as, self.context)
         self._send(number, sent_as, fingerprint, is_look=False)
 
     def stop(self) -> None:

@@ -11,13 +11,26 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from actors.canvas.draft import Draft
-from actors.canvas.geometry import Point, absolute_points, centre_of, number, rotated, text
+from actors.canvas.edges import (
+    at_ratio,
+    distance_from,
+    focus_point,
+    focus_through,
+    is_middle,
+    is_ratio,
+    is_within,
+    ratio_of,
+)
+from actors.canvas.geometry import Point, absolute_points, number, text
 from actors.canvas.plain import is_number
 from actors.canvas.ties import SIDES, bound_list, target_id
 from bus.value import Record, Value
 
-_GAP: Final = 5
-_BESIDE_THE_MIDDLE: Final = 0.5001  # what the editor itself stores instead of 0.5
+GAP: Final = 5
+GAP_MIN: Final = 1
+"""0.18.1 lets an end whose gap is 0 run to the middle of its shape."""
+ORBIT: Final = "orbit"
+INSIDE: Final = "inside"
 
 
 class Tie(NamedTuple):
@@ -52,11 +65,12 @@ def ties_to(draft: Draft, element: Record) -> Iterator[Tie]:
                     yield Tie(text(item, "id"), side)
 
 
-def list_on(draft: Draft, holder_id: str, id_: str, kind: str) -> None:
-    """Let the holder's boundElements say that `id_` is tied to it, once."""
-    listed = bound_list(draft.get(holder_id))
-    if all(item.get("id") != id_ for item in listed):
-        draft.edit(holder_id, {"boundElements": [*listed, {"id": id_, "type": kind}]})
+def list_on(draft: Draft, holder_id: str, id_: str, kind: str, place: int | None = None) -> None:
+    """Let the holder's boundElements say that `id_` is tied to it, once: last, or at that place from 0."""
+    listed: list[Value] = [*bound_list(draft.get(holder_id))]
+    if all(not isinstance(item, dict) or item.get("id") != id_ for item in listed):
+        listed.insert(len(listed) if place is None else place, {"id": id_, "type": kind})
+        draft.edit(holder_id, {"boundElements": listed})
 
 
 def unlist_from(draft: Draft, holder_id: str, id_: str) -> None:
@@ -66,40 +80,70 @@ def unlist_from(draft: Draft, holder_id: str, id_: str) -> None:
         draft.edit(holder_id, {"boundElements": kept})
 
 
+def aimed_binding(target: Record, aim: Point) -> Record:
+    """The binding, in both forms, of an end that NEXUS leads itself: it aims there and stops before the outline.
+
+    `focus` is right for an aim at the centre; for others `refocused` has it, once the arrow is led.
+    """
+    return {
+        "elementId": target["id"],
+        "focus": 0,
+        "gap": usual_gap(target),
+        "fixedPoint": ratio_of(target, aim),
+        "mode": ORBIT,
+    }
+
+
 def completed_binding(arrow: Record, side: str, target: Record) -> Record:
-    """The binding of that side in both forms at once, so that every version of the editor reads it."""
+    """The binding of that side in both forms at once, so that every version of the editor reads it.
+
+    Each form that is missing is computed from the other, or from where the end lies: nothing moves by it.
+    """
     binding = arrow[side]
     assert isinstance(binding, dict)
     whole: Record = dict(binding)
-    if not is_number(whole.get("focus")):
-        whole["focus"] = 0
     gap = whole.get("gap")
-    if not is_number(gap) or gap < 0:
-        whole["gap"] = _GAP
-    if not _is_fixed_point(whole.get("fixedPoint")):
-        whole["fixedPoint"] = fixed_point(arrow, side, target)
+    has_point, has_focus = is_ratio(whole.get("fixedPoint")), is_number(whole.get("focus"))
+    has_gap = is_number(gap) and gap >= 0
+    if has_point and has_focus and has_gap and isinstance(whole.get("mode"), str):
+        return whole
+    points = absolute_points(arrow)
+    end, seen_from = (points[0], points[1]) if side == SIDES[0] else (points[-1], points[-2])
+    is_elbow = arrow.get("elbowed") is True
+    if not has_gap:
+        whole["gap"] = max(distance_from(target, end), 0 if is_elbow else GAP_MIN)
     if not isinstance(whole.get("mode"), str):
-        whole["mode"] = "orbit"
+        is_inside = has_focus and gap == 0 and distance_from(target, end) < 0
+        whole["mode"] = INSIDE if is_inside and not is_elbow else ORBIT
+    if not has_point:
+        whole["fixedPoint"] = ratio_of(target, _aim(whole, is_elbow, target, (seen_from, end)))
+    if not has_focus:
+        line_end = at_ratio(target, whole["fixedPoint"]) if has_point else end
+        whole["focus"] = 0 if is_elbow else focus_through(target, seen_from, line_end)[0]
     return whole
 
 
-def fixed_point(arrow: Record, side: str, target: Record) -> list[Value]:
-    """Where in the target's own box (0 to 1 both ways, before its rotation) that end of the arrow lies or aims."""
-    points = absolute_points(arrow)
-    end = points[0 if side == SIDES[0] else -1]
-    inner = rotated(end, centre_of(target), -number(target, "angle"))
-    across = _ratio(inner.x - number(target, "x"), number(target, "width"))
-    down = _ratio(inner.y - number(target, "y"), number(target, "height"))
-    return [across, down]
+def _aim(binding: Record, is_elbow: bool, target: Record, last_part: tuple[Point, Point]) -> Point:
+    """What an end without a fixedPoint aims at; elbow arrows and ends inside have their fixedPoint where they end."""
+    seen_from, end = last_part
+    if is_elbow or binding["mode"] == INSIDE:
+        return end
+    if is_number(binding.get("focus")):
+        return focus_point(target, number(binding, "focus"), seen_from)
+    aim = focus_through(target, seen_from, end)[1]
+    return aim if is_within(target, 0, aim) else end
 
 
-def _ratio(distance: float, length: float) -> float:
-    ratio = min(max(distance / length, 0.0), 1.0) if length else 0.5
-    return _BESIDE_THE_MIDDLE if abs(ratio - 0.5) < 0.0001 else ratio
+def refocused(binding: Record, target: Record, seen_from: Point, end: Point) -> Record:
+    """The binding after its arrow was led: 0.18.1 has the same line again only if `focus` follows."""
+    if is_middle(binding["fixedPoint"]):
+        return {**binding, "focus": 0}
+    return {**binding, "focus": focus_through(target, seen_from, end)[0]}
 
 
-def _is_fixed_point(value: Value) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(is_number(item) for item in value)
+def usual_gap(target: Record) -> float:
+    """How far from a shape the editor keeps arrows."""
+    return GAP + number(target, "strokeWidth") / 2
 
 
 def end_of(arrow: Record, side: str) -> Point:

@@ -175,7 +175,7 @@ class Draft:
         # A note on an element that did not change itself must not claim that it did.
         entries += [replace(self.state.entries[id_], deletion=self._deletions[id_]) for id_ in noted]
         elements = [Put(element_row(str(entry.element["id"])), entry.to_record()) for entry in entries]
-        history = self._history(touched, revision)
+        history = self._history(touched, self._notes_before(entries), revision)
         size = sum(encoded_bytes(effect.value) for effect in elements)
         _check_size(size + encoded_bytes(history))
         head, told = charged(
@@ -245,7 +245,17 @@ class Draft:
         others = self.head.others or self.context.principal.label() != self.head.created_by
         return replace(self.head, revision=revision, live=live, deleted=deleted, updated_ms=self._now_ms, others=others)
 
-    def _history(self, touched: list[str], revision: int) -> Record:
+    def _notes_before(self, entries: Iterable[Entry]) -> list[Value]:
+        """Of each note on a deletion that this write puts, changes or takes away: what it was."""
+        notes: list[Value] = []
+        for entry in entries:
+            id_ = str(entry.element["id"])
+            before = self.state.entries.get(id_)
+            if before is not None and before.deletion != entry.deletion:
+                notes.append({"id": id_, "before": before.deletion})
+        return notes
+
+    def _history(self, touched: list[str], notes: list[Value], revision: int) -> Record:
         elements: list[Value] = [{"id": id_, "before": self.before(id_)} for id_ in touched]
         record: Record = {
             "revision": revision,
@@ -257,6 +267,8 @@ class Draft:
             "reason": self.reason,
             "elements": elements,
         }
+        if notes:
+            record["notes"] = notes
         if self.approval is not None:
             record["approvedBy"] = self.approval.by
             record["approval"] = {"callId": self.approval.call_id, "reason": self.approval.reason}

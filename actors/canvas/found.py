@@ -19,6 +19,7 @@ from actors.canvas.outcome import Rejected
 from actors.canvas.state import CanvasState, role_row
 from actors.canvas.taking_in import CONTINUE, complete, going_on, raw_rows, step, take
 from actors.decision import Answer, Context, Decision, Delete, Effect, Event, Message, Put, Send
+from actors.parsed import Nothing
 from bus.address import is_id
 from bus.limits import agents_per_workspace_max, part_bytes_max, part_elements_max, scene_bytes_max
 from bus.value import Record, Value
@@ -132,3 +133,14 @@ def grant_role(state: CanvasState, message: Message, context: Context) -> Decisi
             indexed(context, state.head.title, roles),
         ),
     )
+
+
+def roles(state: CanvasState, message: Message, context: Context) -> Decision:
+    """Every role that the person granted, or that creating gave. Decided from head rows alone."""
+    arguments = parsed(Nothing, message)
+    if isinstance(arguments, Refusal):
+        return Decision(arguments)
+    if state.head is None:
+        return Decision(NOT_FOUND)
+    held: list[Value] = [{"agentId": agent_id, "role": role} for agent_id, role in sorted(state.roles.items())]
+    return Decision({"title": state.head.title, "revision": state.head.revision, "roles": held})

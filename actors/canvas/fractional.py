@@ -41,6 +41,39 @@ def after(last: str | None) -> str:
     return raised if raised is not None else last + _MIDDLE
 
 
+def before(first: str) -> str:
+    """An index below the valid index `first`."""
+    length = _integer_length(first[0])
+    assert length is not None
+    integer, fraction = first[:length], first[length:]
+    if fraction:
+        return integer if integer != _SMALLEST else integer + _halfway("", fraction)
+    lowered = _lowered(integer)
+    assert lowered is not None  # the smallest is no index without a fraction
+    return lowered if lowered != _SMALLEST else lowered + _halfway("", None)
+
+
+def between(lower: str | None, upper: str | None) -> str:
+    """A valid index above `lower` and below `upper`, both valid; None for no bound on that side.
+
+    Some thousand indexes fit between the same two before one is longer than `is_valid` has it; then the scene has to be
+    numbered anew. Raises ValueError unless lower < upper.
+    """
+    if upper is None:
+        return after(lower)
+    if lower is None:
+        return before(upper)
+    if lower >= upper:
+        raise ValueError("there is nothing between these indexes")
+    length = _integer_length(lower[0])
+    assert length is not None
+    integer = lower[:length]
+    if upper.startswith(integer):
+        return integer + _halfway(lower[length:], upper[length:])
+    raised = _raised(integer)
+    return raised if raised is not None and raised < upper else integer + _halfway(lower[length:], None)
+
+
 def ascending(count: int, last: str | None = None) -> list[str]:
     """`count` indexes in ascending order above `last`."""
     made: list[str] = []
@@ -70,6 +103,38 @@ def _integer_length(head: str) -> int | None:
     if "A" <= head <= "Z":
         return ord("Z") - ord(head) + 2
     return None
+
+
+def _halfway(lower: str, upper: str | None) -> str:
+    """A fraction about halfway between two, as digits that do not end in 0; None is 1, which no digits write."""
+    digits: list[str] = []
+    place = 0
+    while True:
+        low = _DIGITS.index(lower[place]) if place < len(lower) else 0
+        high = len(_DIGITS) if upper is None else _DIGITS.index(upper[place]) if place < len(upper) else 0
+        if high - low > 1:
+            return "".join(digits) + _DIGITS[(low + high) // 2]
+        digits.append(_DIGITS[low])
+        if high > low:
+            upper = None  # from here on only `lower` bounds it
+        place += 1
+
+
+def _lowered(integer: str) -> str | None:
+    """The integer part minus one; None below the smallest."""
+    head, digits = integer[0], list(integer[1:])
+    for place in range(len(digits) - 1, -1, -1):
+        value = _DIGITS.index(digits[place]) - 1
+        if value >= 0:
+            digits[place] = _DIGITS[value]
+            return head + "".join(digits)
+        digits[place] = _DIGITS[-1]
+    if head == "A":
+        return None
+    if head == "a":
+        return "Z" + _DIGITS[-1]
+    longer = len(digits) - 1 if head > "a" else len(digits) + 1
+    return chr(ord(head) - 1) + _DIGITS[-1] * longer
 
 
 def _raised(integer: str) -> str | None:

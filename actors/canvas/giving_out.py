@@ -25,10 +25,12 @@ from tools.errors import Refusal
 
 
 class ExportPart(Model):
-    """`after` and `piece`: as the answer before said in `next`. `since`: only what was changed after that revision."""
+    """`after` and `piece`: as the answer before said in `next`. `since`: only what was changed after that revision;
+    `until`: only what was not."""
 
     includeDeleted: bool = False
     since: int | None = None
+    until: int | None = None
     after: list[str] | None = Field(default=None, min_length=2, max_length=2)
     piece: int | None = Field(default=None, ge=0)
 
@@ -66,6 +68,8 @@ def _elements(state: CanvasState, arguments: ExportPart) -> tuple[list[Value], t
         is_wanted = entry.is_live or arguments.includeDeleted
         if arguments.since is not None:
             is_wanted = entry.revision > arguments.since
+        if arguments.until is not None and entry.revision > arguments.until:
+            is_wanted = False
         if not is_wanted:
             continue
         room -= encoded_bytes(entry.element)

@@ -6,33 +6,26 @@ from collections.abc import Mapping
 from typing import Final
 
 from actors.canvas import deciding, deleting, found, importing, reads, standing
+from actors.canvas.attempt import Change
 from actors.canvas.changes import CHANGES
 from actors.canvas.giving_out import export_part
+from actors.canvas.history import history, rows_of_page
 from actors.canvas.invariants import problems
 from actors.canvas.lock import LAPSE
 from actors.canvas.locking import lapse, lock_elements
+from actors.canvas.revert import CanvasRevert, revert, rows_since
 from actors.canvas.state import HISTORY, CanvasState
 from actors.canvas.taking_in import CONTINUE, proceed
 from actors.canvas.write import as_of_now, shown_of, written
-from actors.decision import Decide, PrincipalKind, RowEffect, Rules, Verb
+from actors.decision import Decide, Fingerprint, PrincipalKind, RowEffect, Rules, Verb
 
 _CALLERS: Final = frozenset({PrincipalKind.AGENT, PrincipalKind.PERSON})
 _PERSON: Final = frozenset({PrincipalKind.PERSON})
 _OWNER: Final = frozenset({PrincipalKind.OWNER})
 
 
-def _written(decide: Decide[CanvasState]) -> Verb[CanvasState]:
-    return Verb(decide, _CALLERS, fingerprint=shown_of, as_of_now=as_of_now, prepare=CanvasState.keep_some)
-
-
-def _decided(decide: Decide[CanvasState]) -> Verb[CanvasState]:
-    return Verb(
-        decide,
-        _CALLERS,
-        fingerprint=deciding.shown_of_proposal,
-        as_of_now=as_of_now,
-        prepare=CanvasState.keep_some,
-    )
+def _written(decide: Decide[CanvasState], shown: Fingerprint[CanvasState] = shown_of) -> Verb[CanvasState]:
+    return Verb(decide, _CALLERS, fingerprint=shown, as_of_now=as_of_now, prepare=CanvasState.keep_some)
 
 
 VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
@@ -41,9 +34,9 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
     **{tool: _written(written(change)) for tool, change in CHANGES.items()},
     "canvas_lock_elements": _written(lock_elements),
     LAPSE: Verb(lapse, frozenset({PrincipalKind.TIMER})),
-    "canvas_approve_proposal": _decided(deciding.approve),
-    "canvas_reject_proposal": _decided(deciding.reject),
-    "canvas_proposals": Verb(standing.proposals, _PERSON),
+    "canvas_approve_proposal": _written(deciding.approve, deciding.shown_of_proposal),
+    "canvas_reject_proposal": _written(deciding.reject, deciding.shown_of_proposal),
+    "canvas_proposals": Verb(standing.proposals, _PERSON, prepare=CanvasState.keep_some),
     "canvas_proposal": Verb(standing.proposal, _PERSON, prepare=CanvasState.keep_some),
     "canvas_create": Verb(found.create_canvas, _CALLERS),
     "canvas_summary": Verb(reads.summary, _CALLERS, head_only=True),
@@ -59,7 +52,12 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
     "surface_facts": Verb(deleting.surface_facts, _PERSON),
     deleting.CLEAR: Verb(deleting.clear, _OWNER),
     "canvas_export": Verb(export_part, _PERSON, prepare=CanvasState.keep_some),
+    "canvas_history": Verb(history, _PERSON, head_only=True, cold_rows=rows_of_page),
+    "canvas_revert": Verb(
+        written(Change(CanvasRevert, "reverted", revert)), _PERSON, cold_rows=rows_since, prepare=CanvasState.keep_some
+    ),
     "canvas_grant": Verb(found.grant_role, _PERSON),
+    "canvas_roles": Verb(found.roles, _PERSON, head_only=True),
 }
 
 

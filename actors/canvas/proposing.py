@@ -15,6 +15,7 @@ from actors.canvas.proposal import Proposal, proposal_row
 from actors.canvas.state import HEAD, CanvasState
 from actors.canvas.usage import charged
 from actors.decision import Decision, Event, Message, Put
+from bus.identifier import made_id
 from bus.limits import (
     json_depth_max,
     proposal_bytes_max,
@@ -59,7 +60,7 @@ def proposed(draft: Draft, message: Message) -> Decision:
 def _proposal_of(draft: Draft, message: Message) -> Proposal:
     context, touched = draft.context, draft.changed_ids()
     return Proposal(
-        id=context.new_id("proposal"),
+        id=made_id(context.call_id, "proposal"),
         tool=message.verb,
         what=draft.what,
         by=context.principal.agent_id,

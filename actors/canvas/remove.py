@@ -2,30 +2,42 @@
 
 A deleted element keeps its own fields as they were. What its deletion took from others is noted in its row:
 `label` the label deleted with it; `untied` the ends of arrows that were tied to it, with where they were; `members`
-what was in the frame; `boxes` where its own targets and container were, which may move before it is restored. An
-element that is restored while what it was tied to is still deleted leaves a note there, so that the order of
-restoring does not matter.
+what was in the frame; `boxes` where its own targets and container were, which may move before it is restored; `listed`
+at which place its targets and its container listed it. An element that is restored while what it was tied to is still
+deleted leaves a note there, so that the order of restoring does not matter.
+
+An arrow whose shapes are where they were gets its ends back to the point; otherwise they are led anew (routing.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from typing import Final
+
 from actors.canvas.bindings import Tie, completed_binding, container_of, end_of, label_of, list_on, ties_to, unlist_from
 from actors.canvas.draft import Draft
 from actors.canvas.element import FRAMES
-from actors.canvas.geometry import Point, absolute_points, as_point, middle_of, text, with_points
+from actors.canvas.geometry import as_point, text
 from actors.canvas.labels import fit_label
-from actors.canvas.routing import BOX_FIELDS, elbow, followed, reroute, shifted
+from actors.canvas.routing import BOX_FIELDS, lead_again, reroute
 from actors.canvas.ties import SIDES, bound_list, can_be_tied_to, is_container, target_id
 from bus.value import Record, Value
 from tools.canvas.inputs import CanvasDeleteElementsInput, CanvasRestoreElementsInput
 
+_PLACED: Final = (*BOX_FIELDS, "text", "fontSize", "fontFamily", "lineHeight")
+"""What a label may not have changed if it is to be taken back as it is."""
+
 
 def delete_elements(draft: Draft, arguments: CanvasDeleteElementsInput) -> None:
     """Deleting what is deleted already changes nothing."""
-    doomed: dict[str, str | None] = {}
     for position, id_ in enumerate(arguments.elementIds):
-        if draft.require(id_, f"elementIds.{position}").get("isDeleted") is not True:
-            doomed[id_] = None
+        draft.require(id_, f"elementIds.{position}")
+    take_away(draft, arguments.elementIds)
+
+
+def take_away(draft: Draft, ids: Iterable[str]) -> None:
+    """Delete those of these elements that are live, softly, with what goes with them."""
+    doomed: dict[str, str | None] = {id_: None for id_ in ids if draft.get(id_).get("isDeleted") is not True}
     for id_ in list(doomed):
         label = label_of(draft, draft.get(id_))
         if label is not None:
@@ -33,6 +45,7 @@ def delete_elements(draft: Draft, arguments: CanvasDeleteElementsInput) -> None:
     members = _members_of_frames(draft, doomed)
     for id_ in doomed:
         _take_from_others(draft, id_, doomed, members)
+    _unlist(draft, doomed)
     for id_ in doomed:
         draft.edit(id_, {"isDeleted": True})
 
@@ -63,14 +76,26 @@ def _take_from_others(draft: Draft, id_: str, doomed: dict[str, str | None], mem
         note["members"] = members[id_]
         for member in members[id_]:
             draft.edit(str(member), {"frameId": None})
-    for side in SIDES:
-        target = target_id(element, side)
-        if target is not None and target not in doomed:
-            unlist_from(draft, target, id_)
     container = container_of(draft, element)
-    if container is not None and str(container["id"]) not in doomed:
-        unlist_from(draft, str(container["id"]), id_)
+    holders = [target_id(element, side) for side in SIDES] + [None if container is None else str(container["id"])]
+    listed: Record = {}
+    for holder in dict.fromkeys(holders):
+        if holder is not None and holder not in doomed and draft.find_live(holder) is not None:
+            listed[holder] = _place_on(draft.get(holder), id_)
+    if listed:
+        note["listed"] = listed
     draft.note_deletion(id_, note)
+
+
+def _place_on(holder: Record, id_: str) -> int:
+    return [item.get("id") for item in bound_list(holder)].index(id_)
+
+
+def _unlist(draft: Draft, doomed: Collection[str]) -> None:
+    for id_ in doomed:
+        listed = (draft.deletion(id_) or {}).get("listed")
+        for holder in listed if isinstance(listed, dict) else ():
+            unlist_from(draft, holder, id_)
 
 
 def _boxes_of_holders(draft: Draft, element: Record) -> Record:
@@ -106,13 +131,46 @@ def restore_elements(draft: Draft, arguments: CanvasRestoreElementsInput) -> Non
     for id_ in notes:
         draft.edit(id_, {"isDeleted": False})
         draft.note_deletion(id_, None)
+    stale: dict[str, list[str]] = {}
+    for id_, note in notes.items():
+        _give_back(draft, id_, note, stale)
+    for id_, note in notes.items():
+        _tie_again(draft, id_, note, stale)
     for id_ in notes:
         _forget_ghosts(draft, id_)
+    _put_in_places(draft, notes)
+    arrows = [id_ for id_ in draft.changed_ids() if draft.get(id_)["type"] == "arrow"]
+    for arrow_id in arrows:
+        sides = [side for side in SIDES if side in stale.get(arrow_id, ()) or _has_grown(draft, arrow_id, side)]
+        if sides and draft.find_live(arrow_id) is not None:
+            lead_again(draft, arrow_id, sides)
+    reroute(draft, settled=arrows)
+
+
+def _has_grown(draft: Draft, arrow_id: str, side: str) -> bool:
+    """Whether that end's shape changed in this very call, for a label that came back."""
+    id_ = target_id(draft.get(arrow_id), side) or ""
+    before, target = draft.before(id_), draft.find_live(id_)
+    return before is not None and target is not None and any(before[name] != target[name] for name in BOX_FIELDS)
+
+
+def _put_in_places(draft: Draft, notes: dict[str, Record]) -> None:
+    """Let what was restored stand in the lists of its holders where it stood before."""
+    places: dict[str, list[tuple[int, str]]] = {}
     for id_, note in notes.items():
-        _give_back(draft, id_, note)
-    for id_, note in notes.items():
-        _tie_again(draft, id_, note)
-    reroute(draft, settled=[id_ for id_ in draft.changed_ids() if draft.get(id_)["type"] == "arrow"])
+        listed = note.get("listed")
+        for holder_id, place in listed.items() if isinstance(listed, dict) else ():
+            if isinstance(place, int):
+                places.setdefault(holder_id, []).append((place, id_))
+    for holder_id, wanted in places.items():
+        holder = draft.find_live(holder_id)
+        listed_now = {text(item, "id"): item for item in bound_list(holder)} if holder is not None else {}
+        back = [(place, id_) for place, id_ in sorted(wanted) if id_ in listed_now]
+        kept: list[Value] = [item for id_, item in listed_now.items() if id_ not in {id_ for _, id_ in back}]
+        for place, id_ in back:
+            kept.insert(place, listed_now[id_])
+        if back:
+            draft.edit(holder_id, {"boundElements": kept})
 
 
 def _went_with(draft: Draft, label_id: str, note: Record) -> bool:
@@ -144,63 +202,64 @@ def _forget_ghosts(draft: Draft, id_: str) -> None:
         draft.edit(id_, {"boundElements": kept})
 
 
-def _give_back(draft: Draft, id_: str, note: Record) -> None:
+def _give_back(draft: Draft, id_: str, note: Record, stale: dict[str, list[str]]) -> None:
     """Put back into others what the deletion of `id_` took from them, where they have not been tied elsewhere."""
     untied, members = note.get("untied"), note.get("members")
     for item in untied if isinstance(untied, list) else []:
         if isinstance(item, dict):
-            _tie_end(draft, id_, item)
+            _tie_end(draft, id_, item, stale)
     for member in members if isinstance(members, list) else []:
         element = draft.find(str(member))
         if element is not None and element["frameId"] is None and draft.get(id_)["type"] in FRAMES:
             draft.edit(str(member), {"frameId": id_})
     label = draft.find(text(note, "label"))
     if label is not None and label["containerId"] is None and label_of(draft, draft.get(id_)) is None:
-        draft.edit(str(label["id"]), {"containerId": id_})
-        if label.get("isDeleted") is not True:
-            list_on(draft, id_, str(label["id"]), "text")
+        _adopt(draft, id_, label, note.get("labelWas"))
 
 
-def _tie_end(draft: Draft, id_: str, untied: Record) -> None:
+def _adopt(draft: Draft, id_: str, label: Record, was: Value) -> None:
+    """Take back a label that came back earlier, as a text of its own; fit it in if it was changed since."""
+    label_id, holder = text(label, "id"), draft.get(id_)
+    draft.edit(label_id, {"containerId": id_})
+    if label.get("isDeleted") is True:
+        return
+    list_on(draft, id_, label_id, "text")
+    if not isinstance(was, dict) or any(was.get(name) != label[name] for name in _PLACED):
+        draft.edit(label_id, {"groupIds": holder["groupIds"], "frameId": holder["frameId"], "autoResize": True})
+        fit_label(draft, id_)
+
+
+def _tie_end(draft: Draft, id_: str, untied: Record, stale: dict[str, list[str]]) -> None:
     arrow_id, side, at = text(untied, "arrow"), text(untied, "side"), as_point(untied.get("at"))
-    arrow = draft.find(arrow_id)
-    if arrow is None or arrow.get(side) is not None or not can_be_tied_to(draft.get(id_)):
+    arrow, target = draft.find(arrow_id), draft.get(id_)
+    if arrow is None or arrow.get(side) is not None or not can_be_tied_to(target):
         return
     tied = draft.edit(arrow_id, {side: untied["binding"]})
     if arrow.get("isDeleted") is True:
+        _remember_box(draft, arrow_id, side, target)
         return  # it is listed when it is restored itself
-    draft.edit(arrow_id, {side: completed_binding(tied, side, draft.get(id_))})
+    draft.edit(arrow_id, {side: completed_binding(tied, side, target)})
     list_on(draft, id_, arrow_id, "arrow")
-    if at is not None:
-        _put_end(draft, arrow_id, side, at)
+    if end_of(arrow, side) != at:
+        stale.setdefault(arrow_id, []).append(side)  # it has been moved or bent in the meantime
 
 
-def _put_end(draft: Draft, arrow_id: str, side: str, at: Point) -> None:
-    """Bring the end back to where it was tied, if the arrow has been moved or bent in the meantime."""
-    arrow = draft.get(arrow_id)
-    points = absolute_points(arrow)
-    place = 0 if side == SIDES[0] else -1
-    if points[place] == at:
-        return
-    wanted = [*points]
-    wanted[place] = at
-    if arrow.get("elbowed") is True:
-        wanted = elbow(wanted[0], wanted[-1], points)
-        draft.edit(arrow_id, {"fixedSegments": None, "startIsSpecial": None, "endIsSpecial": None})
-    draft.edit(arrow_id, with_points(arrow, wanted))
-    label = label_of(draft, arrow)
-    if label is not None:
-        old, new = middle_of(points), middle_of(wanted)
-        draft.edit(str(label["id"]), shifted(label, new.x - old.x, new.y - old.y))
+def _remember_box(draft: Draft, arrow_id: str, side: str, target: Record) -> None:
+    """The target, live again, may move before the deleted arrow is restored."""
+    note = draft.deletion(arrow_id) or {"revision": 0}
+    boxes = note.get("boxes")
+    known: Record = boxes if isinstance(boxes, dict) else {}
+    box: Record = {name: target[name] for name in BOX_FIELDS}
+    draft.note_deletion(arrow_id, {**note, "boxes": {**known, side: box}})
 
 
-def _tie_again(draft: Draft, id_: str, note: Record) -> None:
+def _tie_again(draft: Draft, id_: str, note: Record, stale: dict[str, list[str]]) -> None:
     """Let what a restored element is tied to say so too; what is still deleted gets a note for its own restoring."""
     element, boxes = draft.get(id_), note.get("boxes")
     known: Record = boxes if isinstance(boxes, dict) else {}
     for side in SIDES:
-        if element.get(side) is not None:
-            _tie_again_to_target(draft, id_, side, known.get(side))
+        if element.get(side) is not None and not _tie_again_to_target(draft, id_, side, known.get(side)):
+            stale.setdefault(id_, []).append(side)
     if element["type"] == "text" and element["containerId"] is not None:
         _tie_again_to_container(draft, id_, known.get("containerId"))
     frame_id = element["frameId"]
@@ -210,7 +269,8 @@ def _tie_again(draft: Draft, id_: str, note: Record) -> None:
         _note(draft, str(frame_id), "members", id_)
 
 
-def _tie_again_to_target(draft: Draft, id_: str, side: str, was: Value) -> None:
+def _tie_again_to_target(draft: Draft, id_: str, side: str, was: Value) -> bool:
+    """Whether that end is where it belongs: the target did not change while the arrow was deleted, or is gone."""
     element = draft.get(id_)
     end = end_of(element, side)
     target = draft.find(target_id(element, side) or "")
@@ -218,15 +278,14 @@ def _tie_again_to_target(draft: Draft, id_: str, side: str, was: Value) -> None:
     if target is not None and is_live and can_be_tied_to(target) and element["type"] == "arrow":
         draft.edit(id_, {side: completed_binding(element, side, target)})  # it may never have been live here
         list_on(draft, str(target["id"]), id_, "arrow")
-        if isinstance(was, dict):
-            _put_end(draft, id_, side, followed(was, target, end))
-        return
+        return not isinstance(was, dict) or all(was.get(name) == target[name] for name in BOX_FIELDS)
     draft.edit(id_, {side: None})
     if target is not None and is_live:
         unlist_from(draft, str(target["id"]), id_)
     elif target is not None and element["type"] == "arrow":
         untied: Value = {"arrow": id_, "side": side, "binding": element[side], "at": [end.x, end.y]}
         _note(draft, str(target["id"]), "untied", untied)
+    return True
 
 
 def _tie_again_to_container(draft: Draft, id_: str, was: Value) -> None:
@@ -240,7 +299,11 @@ def _tie_again_to_container(draft: Draft, id_: str, was: Value) -> None:
                 fit_label(draft, container_id)
             return
     unlist_from(draft, container_id, id_)
-    draft.edit(id_, {"containerId": None})  # it comes back as a text of its own
+    label = draft.edit(id_, {"containerId": None})  # it comes back as a text of its own
+    holder = draft.find(container_id)
+    if holder is not None and holder.get("isDeleted") is True:
+        note = draft.deletion(container_id) or {"revision": 0}
+        draft.note_deletion(container_id, {**note, "label": id_, "labelWas": {name: label[name] for name in _PLACED}})
 
 
 def _note(draft: Draft, id_: str, field: str, item: Value) -> None:

@@ -7,8 +7,6 @@ guessed. What only the whole scene can tell comes later, in mend.py.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,6 +15,7 @@ from actors.canvas import fractional
 from actors.canvas.element import fields_of, mended, problem_of_mended
 from actors.canvas.geometry import POINT_BASED, as_point, number, points_of, size_of, text
 from actors.canvas.outcome import Rejected
+from actors.canvas.pictures import NoPicture, picture_begun
 from actors.canvas.plain import encoded_bytes, fault_of, is_number
 from actors.canvas.shape import with_normal_points, with_text
 from bus.identifier import derived_number
@@ -26,7 +25,6 @@ from tools.canvas.scene_parts import content_bytes
 
 _VERSION_TAKEN_MAX: Final = 2**40
 _LEGACY: Final = frozenset({"boundElementIds"})  # an editor would prefer it to boundElements
-_PICTURES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 
 
 @dataclass(slots=True)
@@ -176,7 +174,9 @@ def _read_piece(read: PartRead, piece: Record) -> None:
         raise Rejected("field", "The pieces of a file do not follow each other.")
     if begins:
         read.pieces_of_open_file = 0
-        read.open_file_is_left_out = not _begins_well(read, id_, meta, words)
+        begun = _file_begun(read, id_, meta, words)
+        read.open_file_is_left_out = begun is None
+        words = words if begun is None else begun
     if not read.open_file_is_left_out:
         read.pieces.append((id_, read.pieces_of_open_file, words))
         read.pieces_of_open_file += 1
@@ -184,31 +184,20 @@ def _read_piece(read: PartRead, piece: Record) -> None:
     read.open_file = id_ if piece.get("more") is True else None
 
 
-def _begins_well(read: PartRead, id_: str, meta: Value, words: str) -> bool:
-    """Whether the file can be kept; if not, it is reported."""
+def _file_begun(read: PartRead, id_: str, meta: Value, words: str) -> str | None:
+    """The beginning of the file's data URL as it is kept; None if the file is left out and reported."""
     is_new = id_ not in read.files and not read.before.is_known_file(id_)
     has_id = 1 <= len(id_) <= identifier_characters_max
     if not isinstance(meta, dict) or not is_new or not has_id or fault_of([id_, words, meta]) is not None:
         read.left_out.append({"why": "a file is not in the form of a scene's files"})
-    elif encoded_bytes(meta) > element_bytes_max:
+        return None
+    if encoded_bytes(meta) > element_bytes_max:
         read.left_out.append({"id": id_, "why": "what is said of its file is too large"})
-    elif not is_picture(words):
-        read.left_out.append({"id": id_, "why": "its file is not a png, jpeg, gif, webp or svg picture"})
-    else:
-        read.files[id_] = {**meta, "id": id_}
-        return True
-    return False
-
-
-def is_picture(data_url: str) -> bool:
-    """Whether a data URL holds one of the picture formats that scenes may have, judged by its content."""
-    kind, comma, content = data_url.partition(",")
-    if not comma or not kind.startswith("data:"):
-        return False
-    if kind.startswith("data:image/svg+xml"):
-        return True  # only ever drawn as an image (canvas 4.5)
+        return None
     try:
-        start = base64.b64decode(content[:64], validate=False)
-    except (binascii.Error, ValueError):
-        return False
-    return start.startswith(_PICTURES) or (start.startswith(b"RIFF") and start[8:12] == b"WEBP")
+        begun = picture_begun(words)
+    except NoPicture as none:
+        read.left_out.append({"id": id_, "why": f"its file {none}"})
+        return None
+    read.files[id_] = {**meta, "id": id_, "mimeType": begun.media_type}
+    return begun.words

@@ -3,6 +3,8 @@
 Invariants:
 - What is counted is what stays on disk for a write: the elements as they now are, since what they were moves into the
   history, and the rest of its history row. It only grows: deleting elements keeps them, for restoring.
+- Of a proposal it is the arguments, while it is pending; its proposer is then charged for the write that it became,
+  if it was approved.
 - An agent's owner has been told of all but the last `stored_report_bytes` of each canvas.
 - The person's writes are nobody's share.
 
@@ -37,12 +39,15 @@ def writing_agent(principal: Principal) -> str:
 
 
 def charged(head: Head, agent_id: str, size: int, context: Context) -> tuple[Head, tuple[Send, ...]]:
-    """The head after `agent_id` has written `size` bytes, and what its owner is told of it."""
+    """The head after `agent_id` has written `size` bytes, or given them back when it is below 0, and what its owner is
+    told of it."""
     if not agent_id:
         return head, ()
     before = head.usage.get(agent_id, 0)
     after = before + size
-    usage = {**head.usage, agent_id: after}
+    usage = {other: used for other, used in head.usage.items() if other != agent_id}
+    if after:
+        usage[agent_id] = after
     is_news = before // stored_report_bytes != after // stored_report_bytes
     return replace(head, usage=usage), (_report(context, agent_id, after),) if is_news else ()
 

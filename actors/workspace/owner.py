@@ -24,10 +24,10 @@ from actors.decision import (
     Verb,
     VerbTable,
 )
-from actors.parsed import DONE, parsed, sending_owner
+from actors.parsed import DONE, Nothing, parsed, sending_owner
 from actors.workspace import channel_requests, channels, creations, destruction
 from actors.workspace.state import HEAD_ROW, Head, IndexedCanvas, WorkspaceState, apply, canvas_row, problems
-from bus.limits import page_items_max
+from bus.limits import canvases_per_workspace_max, page_items_max
 from bus.value import Value
 from tools.base import Identifier, Model, Name
 from tools.errors import NOT_FOUND, Code, Refusal
@@ -35,6 +35,13 @@ from tools.times import rfc3339
 from tools.workspace import WorkspaceGetInput
 
 _PALETTE: Final = ("#1971c2", "#2f9e44", "#e8590c", "#9c36b5", "#0c8599", "#e03131")
+
+_NO_ROOM: Final = Refusal(
+    Code.WRONG_STATE,
+    "The workspace has as many canvases as it can hold. Draw on one that is there, or have canvases deleted that "
+    "nobody needs.",
+    details={"limit": canvases_per_workspace_max},
+)
 
 
 class WorkspaceCreated(Model):
@@ -133,6 +140,13 @@ def readable_canvases(state: WorkspaceState, body: ReadableCanvases, context: Co
     return Decision({"canvases": found, "nextAfter": next_after})
 
 
+def room_for_canvas(state: WorkspaceState, body: Nothing, context: Context) -> Decision:
+    """Whether one more canvas may be made here, asked before it is (common 8.5). Not who may: admission says that."""
+    if state.living() is None or not _may_look(context):
+        return Decision(NOT_FOUND)
+    return Decision({} if len(state.canvases) < canvases_per_workspace_max else _NO_ROOM)
+
+
 def workspace_get(state: WorkspaceState, body: WorkspaceGetInput, context: Context) -> Decision:
     if body.workspaceId != context.address.id:
         message = "You can read only the workspace that you are pinned to. Call workspace_current for its id."
@@ -209,6 +223,7 @@ _OWN: Final[VerbTable[WorkspaceState]] = VerbTable(
         "canvas_indexed": Verb(parsed(CanvasIndexed, canvas_indexed), _OWNER),
         "canvas_gone": Verb(parsed(CanvasGone, canvas_gone), _OWNER),
         "readable_canvases": Verb(parsed(ReadableCanvases, readable_canvases), _READERS),
+        "room_for_canvas": Verb(parsed(Nothing, room_for_canvas), _READERS),
         "workspace_get": Verb(parsed(WorkspaceGetInput, workspace_get), _READERS),
     }
 )

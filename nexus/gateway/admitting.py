@@ -24,6 +24,7 @@ from bus.value import Record
 from nexus.gateway.arguments import Arguments, canonical_hash
 from nexus.gateway.identity import Credential, Identity, waiting_count
 from nexus.gateway.recipients import named_agent_refusal
+from nexus.gateway.room import canvas_room_refusal
 from nexus.gateway.route import claimed_workspace, owner_of
 from tools.base import Tool
 from tools.errors import Refusal, unavailable
@@ -124,6 +125,11 @@ class Admissions:
                 return _admission(reply.ok, body.get("look"))
             assert isinstance(arguments, Arguments), "bad arguments are refused before anything is asked for"
             assert isinstance(stamp, dict), "a look is taken under a stamp"
+            refusal = (
+                None if "call" in body else await canvas_room_refusal(self._caller, self._clock, tool, stamp, within_ms)
+            )
+            if refusal is not None:
+                return Admission(True, request.identity.waiting, refusal=refusal.to_record())
             onward = None  # what is charged, recorded or asked for does not go on by a stamp
             body = {**body, "call": self._call(request, tool, arguments, stamp, call_id)}
             body.pop("look", None)

@@ -67,6 +67,7 @@ Converse: TypeAlias = Callable[[Owners, Record, Talk], Awaitable[Record]]
 async def canvas_import(owners: Owners, raw: Record, talk: Talk) -> Record:
     asked = checked_arguments(CanvasImport, raw)
     meant = (await owners.directory()).workspace(asked.workspace)
+    await owners.read(address.workspace(meant.id), "room_for_canvas", {})
     canvas_id = owners.clock.new_id()
     title = plain_name(asked.title)
     to = address.canvas(meant.id, canvas_id)
@@ -111,14 +112,14 @@ async def canvas_export(owners: Owners, raw: Record, talk: Talk) -> Record:
     to = address.canvas(text(entry, "workspaceId"), text(entry, "canvasId"))
     first = answer = await owners.read(to, "canvas_export", {})
     begun_at = first["revision"]
-    await _send_rest(owners, to, answer, {}, talk)
+    await send_parts(owners, to, answer, {}, talk.emit)
     for _ in range(export_rounds_max):
         since: Record = {"since": begun_at}
         answer = await owners.read(to, "canvas_export", since)
         if answer["revision"] == begun_at:
             break
         begun_at, is_whole = answer["revision"], answer["next"] is None
-        await _send_rest(owners, to, answer, since, talk)
+        await send_parts(owners, to, answer, since, talk.emit)
         if is_whole:
             break
     else:
@@ -127,10 +128,12 @@ async def canvas_export(owners: Owners, raw: Record, talk: Talk) -> Record:
     return {**found, "rest": first.get("rest", {})}
 
 
-async def _send_rest(owners: Owners, to: Address, answer: Record, body: Record, talk: Talk) -> None:
-    """Emit this part and those behind it."""
+async def send_parts(
+    owners: Owners, to: Address, answer: Record, body: Record, emit: Callable[[Record], Awaitable[None]]
+) -> None:
+    """Emit the part in this answer to canvas_export with `body`, and those behind it."""
     while True:
-        await talk.emit({"part": answer["part"]})
+        await emit({"part": answer["part"]})
         following = answer["next"]
         if not isinstance(following, dict):
             return

@@ -1,4 +1,4 @@
-"""The person's verbs on workspaces, on where agents act and under which name, and on the end of canvases."""
+"""The person's verbs on workspaces, on where agents act and under which name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from bus import address
 from bus.address import DIRECTORY
 from bus.limits import deletion_deadline_ms, grid_columns_max, path_characters_max
 from bus.value import Record, Value, records
-from nexus.gateway.person_owners import Owners, must_be_applied, text
+from nexus.gateway.person_owners import Owners, text
 from nexus.gateway.person_table import Nothing, Run, Typed, checked
 from tools.agent import Color
 from tools.base import Model, Name
-
-_DELETED: Final = "deleted by the person"
 
 
 class WorkspaceAdd(Model):
@@ -54,11 +52,6 @@ class AgentInherit(Model):
 class AgentRename(Model):
     agent: Typed
     name: Name
-    workspace: Typed | None = None
-
-
-class CanvasNamed(Model):
-    canvas: Typed
     workspace: Typed | None = None
 
 
@@ -151,16 +144,6 @@ async def agent_rename(owners: Owners, asked: AgentRename) -> Record:
     return {**answer, "formerName": meant.name}
 
 
-async def canvas_delete(owners: Owners, asked: CanvasNamed) -> Record:
-    """At the revision that it has now: a write that comes between is a refusal, for the person has not seen it."""
-    entry = await owners.canvas(asked.canvas, asked.workspace)
-    to = address.canvas(text(entry, "workspaceId"), text(entry, "canvasId"))
-    head = await owners.read(to, "canvas_summary", {})
-    body: Record = {"canvasId": to.id, "expectedRevision": head.get("revision"), "reason": _DELETED}
-    must_be_applied(await owners.ask(to, "canvas_delete", body))
-    return {**entry, "revision": head.get("revision"), "counts": head.get("counts")}
-
-
 VERBS: Final[Mapping[str, Run]] = {
     "workspace.add": checked(WorkspaceAdd, workspace_add),
     "workspace.list": checked(Nothing, workspace_list),
@@ -171,5 +154,4 @@ VERBS: Final[Mapping[str, Run]] = {
     "agent.pin": checked(AgentPin, agent_pin),
     "agent.inherit": checked(AgentInherit, agent_inherit),
     "agent.rename": checked(AgentRename, agent_rename),
-    "canvas.delete": checked(CanvasNamed, canvas_delete),
 }

@@ -272,16 +272,13 @@ def test_what_is_read_at_once_is_bounded_in_rows_and_bytes(monkeypatch: pytest.M
     store = MemoryStore()
     store.commit([(state_key(DIARY, f"{_DAY}{n:02d}"), pack_row("x" * 1_000)) for n in range(20)])
 
-    def names(limit: int) -> list[str]:
-        wanted = ColdRows(_DAY, None, limit)
+    def names(limit: int, bytes_max: int = limits.cold_rows_bytes_max) -> list[str]:
+        wanted = ColdRows(_DAY, None, limit, bytes_max)
         return [row.row for row in read(store, DIARY, UncommittedCold(), _plain, wanted)]
 
     assert len(names(100)) == 20
-    monkeypatch.setattr("actors.cold.cold_rows_bytes_max", 2_500)
-    assert names(100) == ["day/19", "day/18", "day/17"]
-    monkeypatch.setattr("actors.cold.cold_rows_bytes_max", 1)
-    assert names(100) == ["day/19"]
-    monkeypatch.setattr("actors.cold.cold_rows_bytes_max", limits.cold_rows_bytes_max)
+    assert names(100, 2_500) == ["day/19", "day/18", "day/17"]
+    assert names(100, 1) == ["day/19"]
     monkeypatch.setattr("actors.cold.cold_rows_max", 4)
     assert len(names(100)) == 4
 

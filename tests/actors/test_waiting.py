@@ -55,6 +55,19 @@ def test_a_threads_records_hold_its_events_alone_also_as_what_another_thread_com
     assert of_thread(Waiting(0, store), "absent") == []
 
 
+def test_a_calls_trace_holds_what_its_admission_committed_under_an_id_of_its_own() -> None:
+    """common 8.4"""
+    store = MemoryStore()
+    rows = [
+        record(("surface.charged", {"agentId": "a", "callId": "wanted"})),
+        record(("surface.charged", {"agentId": "a", "callId": "another"})),
+        record(("canvas.changed", {"what": "about wanted"})),
+    ]
+    store.commit([(journal_key(sequence), row) for sequence, row in enumerate(rows, 1)])
+    found: Any = Waiting(0, store).trace_records({"call": "wanted"})
+    assert [one["sequence"] for one in found["records"]] == [1]
+
+
 def test_the_owners_that_keep_a_row_are_found_step_by_step_among_those_of_their_kind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

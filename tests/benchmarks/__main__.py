@@ -6,7 +6,16 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.benchmarks import append_log, bus_calls, canvas, first_slice, mcp_calls, mesh, passive_owners, shim
+from tests.benchmarks import (
+    append_log,
+    bus_calls,
+    canvas,
+    first_slice,
+    mcp_calls,
+    mesh,
+    passive_owners,
+    shim,
+)
 
 BENCHMARKS: Mapping[str, Callable[[], None]] = {
     "slice": first_slice.main,

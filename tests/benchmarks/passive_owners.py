@@ -98,7 +98,8 @@ def microseconds(ask: Callable[[int], None], numbers: Sequence[int]) -> str:
     return f"p50 {took[len(took) // 2] * 1e6:.0f} us, p99 {took[int(len(took) * 0.99)] * 1e6:.0f} us"
 
 
-async def _owners(folder: Path) -> None:
+async def owners(folder: Path) -> float:
+    """Bytes of memory that each of them takes."""
     store = LmdbStore(folder)
     fill(store, OWNERS, pack_row({"title": "x" * 40, "at": 1_800_000_000_000}))
     asked = Asked(store)
@@ -114,9 +115,11 @@ async def _owners(folder: Path) -> None:
     print(f"memory of an owner that is awake and idle: {grown:.0f} bytes (the map's pages of the disk among them)")
     print(f"ask one that is awake, of {OWNERS}: {microseconds(asked.ask, chance.sample(range(OWNERS), WOKEN))}")
     store.close()
+    return grown
 
 
-async def _large_shard(folder: Path) -> None:
+async def large_shard(folder: Path) -> float:
+    """Seconds until a shard of RECORDS rows is open again and has answered."""
     store = LmdbStore(folder)
     seconds = fill(store, RECORDS, pack_row({"title": "a small record", "at": 1}))
     print(f"{RECORDS} small records written: {seconds:.1f} s, {(folder / 'data.mdb').stat().st_size >> 20} MiB")
@@ -126,13 +129,13 @@ async def _large_shard(folder: Path) -> None:
     asked = Asked(store)
     ready = time.perf_counter() - started
     asked.ask(RECORDS // 2)
-    print(
-        f"the shard open again: {ready * 1e3:.0f} ms; its first answer: {(time.perf_counter() - started) * 1e3:.0f} ms"
-    )
+    answered = time.perf_counter() - started
+    print(f"the shard open again: {ready * 1e3:.0f} ms; its first answer: {answered * 1e3:.0f} ms")
     store.close()
+    return answered
 
 
 def main() -> None:
-    for part in (_owners, _large_shard):
+    for part in (owners, large_shard):
         with tempfile.TemporaryDirectory(prefix="nexus-bench-") as folder:
             uvloop.run(part(Path(folder)))

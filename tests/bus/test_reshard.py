@@ -88,9 +88,29 @@ def test_only_unhandled_messages_go_on_in_the_order_of_their_source_above_all_ol
     dealt = reshard(old, new, 9)
     assert dealt.messages == 2
     rows = new[0].scan(b"o")
-    assert [keys.mark_of(key) for key, _ in rows] == [Mark(41, 0), Mark(41, 1)]
+    assert [keys.mark_of(key) for key, _ in rows] == [Mark(41, 0), Mark(42, 0)]
     assert [value for _, value in rows] == [parcel(0, mark, sender, to) for mark in marks[1:]]
     assert new[0].scan(b"m") == []
+
+
+def test_no_two_messages_share_a_sequence_and_the_journal_goes_on_above_all_of_them() -> None:
+    """A projection's cursor is (shard, sequence): what came from two commits must not come under one (ARCHITECTURE,
+    Events). A shard whose last record were older would give the messages' sequences out again."""
+    old, new = stores(3), stores(2)
+    for number, store in enumerate(old):
+        marks = [Mark(sequence, index) for sequence in (5, 9) for index in (0, 1)]
+        to = at(0, 3)
+        store.commit([(keys.outbox_key(0, mark), parcel(number, mark, at(number, 3), to)) for mark in marks])
+        store.commit([(keys.journal_key(9 + number), record(at(number, 3)))])
+    assert reshard(old, new, 9).messages == 12
+    for store in new:
+        sequences = [keys.mark_of(key).sequence for key, _ in store.scan(b"o")]
+        journal = [keys.sequence_of(key) for key, _ in store.scan(b"j")]
+        assert len(set(sequences)) == len(sequences)
+        assert all(11 < sequence < journal[-1] for sequence in sequences)
+        assert not set(sequences) & set(journal)
+    first = {next(keys.sequence_of(key) for key, value in store.scan(b"j") if b"resharded" in value) for store in new}
+    assert len(first) == 1
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (2, 2)])

@@ -196,3 +196,27 @@ async def test_an_admission_without_the_call_that_is_not_answered_changed_nothin
     async with GatewayBench() as bench:
         bench.caller.on("admit", DeadlinePassed(was_sent=True))
         assert error_of(await bench.call("canvas_write", CANVAS))["code"] == "unavailable"
+
+
+@in_loop
+async def test_a_canvas_for_which_its_workspace_has_no_room_is_refused_before_it_is_charged() -> None:
+    """common 8.5, 4.6"""
+    async with GatewayBench() as bench:
+        full = Refusal(Code.WRONG_STATE, "Full.", details={"limit": 3}).to_record()
+        scripted(bench, wants("call"))
+        bench.caller.on("room_for_canvas", {"would": {"error": full}, "fingerprint": None})
+        assert error_of(await bench.call("canvas_new")) == full
+        [asked] = bench.caller.sent_of("room_for_canvas")
+        assert (asked.to, asked.stamp) == (address.workspace(WORKSPACE), LOOK_STAMP)
+        assert len(bench.caller.sent_of("admit")) == 1, "nothing that could be charged was sent"
+
+
+@in_loop
+async def test_a_canvas_for_which_there_is_room_goes_on_and_its_workspace_is_asked_once() -> None:
+    """common 8.5"""
+    async with GatewayBench() as bench:
+        scripted(bench, wants("call"), wants("call", "look"), told(refusal=REQUIRED.to_record()))
+        bench.caller.on("room_for_canvas", {"would": {"ok": {}}, "fingerprint": None})
+        bench.caller.on("canvas_new", {"would": {"open": True}, "fingerprint": None})
+        assert error_of(await bench.call("canvas_new")) == REQUIRED.to_record()
+        assert len(bench.caller.sent_of("room_for_canvas")) == 1

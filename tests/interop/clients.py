@@ -22,7 +22,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from tests.interop import node_judges
+from tests.interop.node_judges import JUDGES
+from tests.support.npm_folder import NODE, environment
 
 _SCRIPT_SECONDS_MAX: Final = 60
 
@@ -59,10 +60,10 @@ def typescript(script: str, mode: str, way: Way, title: str) -> dict[str, Any]:
     source = (Path(__file__).parent / "node" / script).read_text()
     journey = json.dumps({**way.record(), "mode": mode, "title": title})
     done = subprocess.run(
-        [str(node_judges.NODE), "--input-type=module", "-"],
+        [str(NODE), "--input-type=module", "-"],
         input=source,
-        cwd=node_judges.FOLDER,
-        env={**node_judges.environment(), "JOURNEY": journey},
+        cwd=JUDGES.folder,
+        env={**environment(), "JOURNEY": journey},
         capture_output=True,
         text=True,
         timeout=_SCRIPT_SECONDS_MAX,

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.interop import node_judges
+from tests.interop.node_judges import JUDGES
+from tests.support.npm_folder import NODE, environment
 
 _RUN_SECONDS_MAX: Final = 240
 _DATE: Final = re.compile(r"-\d{4}-\d\d-\d\dT[\d-]+Z\Z")
@@ -115,12 +116,12 @@ class Verdicts:
 
 def run_suite(package: str, url: str, results: Path, *options: str) -> Verdicts:
     """Run the suite's command against `url`. `package` is its folder in the judges' node_modules."""
-    program = node_judges.FOLDER / "node_modules" / package / "dist" / "index.js"
-    command = [str(node_judges.NODE), str(program), "server", "--url", url, "--output-dir", str(results), *options]
+    program = JUDGES.folder / "node_modules" / package / "dist" / "index.js"
+    command = [str(NODE), str(program), "server", "--url", url, "--output-dir", str(results), *options]
     done = subprocess.run(
         command,
         cwd=results,
-        env=node_judges.environment(),
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=_RUN_SECONDS_MAX,

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop import node_judges, serving
+from tests.interop import serving
+from tests.interop.node_judges import JUDGES
 from tests.processes.conftest import PRODUCT, Running
 from tests.support.outside import WHY_SKIPPED, are_outside
 from tests.support.processes import Nexus, started
@@ -61,7 +62,7 @@ def judged() -> Iterator[Judged]:
 @pytest.fixture(scope="session")
 def node() -> Path:
     """The folder in which the judges from npm are installed."""
-    why = node_judges.why_missing()
+    why = JUDGES.why_missing()
     if why is not None:
         pytest.skip(why)
-    return node_judges.FOLDER
+    return JUDGES.folder

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.interop import node_judges
 from tests.interop.clients import Way
 from tests.interop.conftest import Judged
 from tests.interop.fixture_tools import FIXTURES
+from tests.interop.node_judges import JUDGES
+from tests.support.npm_folder import NODE, environment
 from tools.catalogue import TOOLS, ordered
 
 pytestmark = pytest.mark.processes
@@ -45,11 +46,11 @@ class Inspector:
 
     def __call__(self, *arguments: str) -> dict[str, Any]:
         """The result of one method; fails unless the Inspector is content."""
-        program = node_judges.FOLDER / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+        program = JUDGES.folder / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
         which = ("--config", str(self.settings), "--server", "nexus", "--protocol-era", self.era, "--format", "json")
         done = subprocess.run(
-            [str(node_judges.NODE), str(program), "--cli", *which, *arguments],
-            env={**node_judges.environment(), **_NOTHING_OF_THE_PERSON, "HOME": str(self.settings.parent)},
+            [str(NODE), str(program), "--cli", *which, *arguments],
+            env={**environment(), **_NOTHING_OF_THE_PERSON, "HOME": str(self.settings.parent)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -20,13 +20,10 @@ RULES = {
     "canvas 5": "large canvases: no rewrite of the scene, listing loads none",
 }
 
-NOT_BUILT = frozenset({"canvas 3.4"})
+NOT_BUILT: frozenset[str] = frozenset()
 
 PARTLY_BUILT = {
-    "canvas 1.2": "no proposals: a commenter's write is rejected; nothing to lock or approve",
-    "canvas 3.1": "no proposals and no locks",
-    "canvas 3.2": "no rebase",
     "canvas 4.3": "measured with a width table, not with font metrics",
-    "canvas 2": "connect, lock, approve, reject and visualize come later",
+    "canvas 2": "connect and visualize come later",
     "canvas 4.6": "revisions are kept; nothing shows or reverts to them yet",
 }

@@ -61,7 +61,7 @@ PARTLY_BUILT = {
     "common 4.3": "browser_release_control does not exist yet",
     "common 5.3": "canvases, workspaces, teams and programs are approved, no files and elements yet",
     "common 5.6": "there is no console yet: what is shown is a page that names the person's commands",
-    "common 8.5": "artifacts do not exist yet; too many canvases of one workspace are not refused",
+    "common 8.5": "artifacts do not exist yet",
     "common 1.3": "no family can come and go yet",
     "common 2.1": "no launched programs yet, whose credentials die with them",
     "common 2.4": "no console login; sessions and runs do not exist yet, their marks are refused",

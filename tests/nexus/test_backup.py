@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +81,56 @@ def test_a_backup_never_replaces_a_file(home: Home, file: Path) -> None:
     with pytest.raises(BackupRefused, match="never replaces"):
         back_up_stopped(home, file)
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("why", [errno.EPERM, errno.ENOTSUP, errno.ENOSYS])
+def test_a_file_system_without_hard_links_gets_a_whole_private_backup_and_nothing_beside_it(
+    home: Home, file: Path, monkeypatch: pytest.MonkeyPatch, why: int
+) -> None:
+    """security 2.23: as FAT and some shared folders answer."""
+    before = members_of(file)
+    file.unlink()
+    monkeypatch.setattr(os, "link", _refusing(why))
+    with lock_of(home):
+        back_up_stopped(home, file)
+        with pytest.raises(BackupRefused, match="is there already"):
+            back_up_stopped(home, file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [entry.name for entry, _ in members_of(file)] == [entry.name for entry, _ in before]
+    unpack_archive(file, file.parent / "unpacked")
+    assert not list(file.parent.glob(f".{file.name}-*"))
+
+
+def test_without_hard_links_a_file_that_appears_meanwhile_stays_and_a_copy_that_fails_is_removed(
+    home: Home, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.unlink()
+
+    def appears(source: Path, target: Path) -> None:
+        target.write_bytes(b"mine")
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", appears)
+    with lock_of(home), pytest.raises(BackupRefused, match="is there already"):
+        back_up_stopped(home, file)
+    assert file.read_bytes() == b"mine"
+    file.unlink()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "link", _refusing(errno.EPERM))
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with lock_of(home), pytest.raises(BackupRefused, match="No space left"):
+        back_up_stopped(home, file)
+    assert not file.exists()
+
+
+def _refusing(why: int) -> Callable[..., None]:
+    def link(source: Path, target: Path) -> None:
+        raise OSError(why, "no links here")
+
+    return link
 
 
 def test_a_backup_that_cannot_be_written_leaves_nothing(home: Home, tmp_path: Path) -> None:

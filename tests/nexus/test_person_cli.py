@@ -32,7 +32,7 @@ from nexus import (
 )
 from nexus.config import HomeMissing, HomeRefused
 from nexus.gateway.person_scenes import CONVERSATIONS
-from nexus.gateway.person_verbs import VERBS
+from nexus.gateway.person_verbs import STREAMS, VERBS
 from nexus.gateway.provider_answers import ProviderSources
 from nexus.person_client import NOT_RUNNING_TEXT
 from tests.nexus.test_person_port import LISTS
@@ -306,6 +306,7 @@ def test_canvases_are_shown_and_listed(monkeypatch: pytest.MonkeyPatch) -> None:
         **LISTS,
         ("canvas", "canvas_summary"): {"revision": 7},
         ("canvas/w1/c1", "canvas_get_state"): {"revision": 8, "labels": [{"text": "x"}]},
+        ("canvas/w1/c1", "canvas_roles"): {"roles": []},
     }
     with commands(monkeypatch, script) as (run, _):
         assert [one["revision"] for one in run.json("canvas", "list")["canvases"]] == [7, 7]
@@ -366,6 +367,14 @@ def test_a_defect_shows_no_stack_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         ("canvas", "import"),
         ("canvas", "export"),
         ("canvas", "grant"),
+        ("canvas", "revoke"),
+        ("canvas", "history"),
+        ("canvas", "at"),
+        ("canvas", "revert"),
+        ("canvas", "proposals"),
+        ("canvas", "approve"),
+        ("canvas", "reject"),
+        ("canvas", "unlock"),
         ("canvas", "list"),
         ("canvas", "show"),
         ("settings", "list"),
@@ -380,7 +389,7 @@ def test_each_command_of_the_person_has_examples_exit_codes_home_and_json(path: 
     assert f"nexus {path[0]} {path[1]}" in shown
     for part in ("Examples:", "Exit codes:", "--home", "--json"):
         assert part in shown
-    assert ".".join(path) in {**VERBS, **CONVERSATIONS}
+    assert ".".join(path) in {**VERBS, **CONVERSATIONS, **STREAMS}
 
 
 @pytest.mark.parametrize("name", ["ls", "info", "peek", "tail", "get"])

@@ -35,6 +35,7 @@ LISTS: Script = {
     ("app/-/directory", "directory_list"): DIRECTORY,
     ("workspace/w1/w1", "readable_canvases"): {"canvases": [{"canvasId": "c1", "title": "Plan", "role": "owner"}]},
     ("workspace/w2/w2", "readable_canvases"): {"canvases": [{"canvasId": "c2", "title": "Plan", "role": "owner"}]},
+    ("workspace", "room_for_canvas"): {},
     ("workspace/w2/w2", "channels_list"): {"channels": [{"channelId": "h2", "name": "Reviews", "members": ["b1"]}]},
 }
 

@@ -68,6 +68,16 @@ def test_a_scene_is_imported_part_by_part_as_a_new_canvas_of_the_workspace() -> 
         assert all(call.body["importId"] == "i1" for call in calls[1:])
 
 
+def test_nothing_is_taken_in_for_a_workspace_that_has_no_room_for_a_canvas() -> None:
+    """common 8.5"""
+    full = Refusal(Code.WRONG_STATE, "Full.", details={"limit": 3})
+    with running_port({**LISTS, **importing(APPLIED), ("workspace", "room_for_canvas"): full}) as port:
+        (answer,) = talk(port, "canvas.import", begun(), [{"part": {"elements": []}}, {"finish": True}])
+        assert answer["error"]["code"] == "wrong_state"
+        assert answer["error"]["limit"] == 3
+        assert port.caller.bodies("import_begin") == []
+
+
 def test_a_refused_announcement_part_or_end_is_a_refusal_for_the_person_and_ends_the_import() -> None:
     """canvas 4.5"""
     rejected: Record = {"outcome": "rejected", "code": "limits", "message": "Too many elements."}

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from bus.value import Record, Value
 from nexus.config import open_home
+from nexus.control import NotRunning, ask
 from nexus.person_client import PersonClient
 from tests.support.mcp_http import McpHttp
 from tests.support.outside import WHY_SKIPPED, are_outside
 from tests.support.processes import Nexus, started
+from tests.support.waiting import eventually
 
 PRODUCT = (sys.executable, "-I", "-m", "nexus")
 
@@ -46,6 +51,22 @@ class Running:
         """A new agent's id and token."""
         added = self._ask("agent.add", {"name": name, "workspace": workspace, "capabilities": ["mesh"]})
         return str(added["agentId"]), str(added["token"])
+
+    def kill(self, name: str) -> None:
+        """kill -9 of one process, when it is there; for the supervisor with the next `up`, on the port of before."""
+        os.kill(eventually(lambda: self._processes().get(name), what=name), signal.SIGKILL)
+        if name == "supervisor":
+            outcome = self.nexus.run("up", "--detach", "--json", "--port", str(urlsplit(self.url).port))
+            assert outcome.code == 0, outcome
+            assert outcome.record["url"] == self.url
+
+    def _processes(self) -> dict[str, int]:
+        try:
+            listed = ask(open_home(self.nexus.home), "status")["processes"]
+        except NotRunning:
+            return {}
+        assert isinstance(listed, list)
+        return {entry["name"]: entry["pid"] for entry in listed}
 
     def _ask(self, verb: str, arguments: dict[str, Value]) -> Record:
         """What a test only sets up is asked for at the person's socket: a command takes half a second to begin."""

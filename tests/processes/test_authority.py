@@ -5,22 +5,20 @@ from __future__ import annotations
 import http.client
 import os
 import random
-import signal
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from nexus.config import open_home
 from tests.processes.conftest import Running
-from tests.processes.test_kills import processes
 from tests.support.mcp_http import McpHttp, ToolResult
 from tests.support.waiting import eventually
 from tools.catalogue import TOOLS
 
 pytestmark = pytest.mark.processes
 
-ROUNDS = 8
+A_TEST = ("shard-0", "shard-0", "shard-0", "shard-0", "gateway", "gateway", "supervisor", "supervisor")
+"""Whom a test kills, in the order that its seed says."""
 BOX = {"type": "rectangle", "x": 0, "y": 0, "width": 1, "height": 1}
 
 
@@ -116,28 +114,26 @@ def test_an_approved_deletion_happens_once_and_only_with_its_approval_over_kills
     seed = int(os.environ.get("NEXUS_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
     print(f"NEXUS_TEST_SEED={seed}")
     chance = random.Random(seed)
-    home = open_home(running.nexus.home)
     _, agent = running.agent("deleter", running.workspace("Deletions"))
     running.person("settings", "set", "creation.surfacesPerHour", "1000")
-    for number in range(ROUNDS):
+    for number, victim in enumerate(chance.sample(A_TEST, len(A_TEST))):
         canvas = canvas_of(agent, f"Plan {number}")
         refused = delete(agent, canvas)
         assert refused.code == "approval_required"
         approval = error_of(refused)["approvalId"]
-        victim = chance.choice(("shard-0", "shard-0", "gateway"))
         with ThreadPoolExecutor(1) as pool:
             arguments = {"canvasId": canvas, "expectedRevision": 1, "reason": "test"}
             assert running.nexus.run("approvals", "approve", approval).code == 0
             calling = pool.submit(until_answered, agent, "canvas_delete", arguments, f"delete-{number}")
             _wait_a_random_moment(chance)
-            os.kill(eventually(lambda victim=victim: processes(home).get(victim)), signal.SIGKILL)  # type: ignore[misc]
+            running.kill(victim)
             result = calling.result(100)
         assert result.content.get("outcome") == "applied", result.content
         assert agent.call("canvas_get_state", {"canvasId": canvas}).code == "not_found"
         card = eventually(lambda: _card(running, approval))  # noqa: B023 - called before the next round
         assert card["state"] == "used"
     used = [event for event in running.events() if event["type"] == "approval.used"]
-    assert len({event["data"]["approvalId"] for event in used}) == len(used) == ROUNDS
+    assert len({event["data"]["approvalId"] for event in used}) == len(used) == len(A_TEST)
 
 
 def _wait_a_random_moment(chance: random.Random) -> None:
@@ -157,23 +153,22 @@ def test_a_plans_record_and_the_budget_are_complete_over_kills(running: Running)
     seed = int(os.environ.get("NEXUS_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
     print(f"NEXUS_TEST_SEED={seed}")
     chance = random.Random(seed)
-    home = open_home(running.nexus.home)
     agent_id, agent = running.agent("planner", running.workspace("Plans"))
     running.person("settings", "set", "creation.surfacesPerHour", "1000")
     plan = agent.ok("plan_begin", {"title": "Draw", "steps": ["Draw boxes"]})["planId"]
-    for number in range(ROUNDS):
+    for number, victim in enumerate(chance.sample(A_TEST, len(A_TEST))):
         with ThreadPoolExecutor(1) as pool:
             arguments = {"title": f"Canvas {number}", "reason": "test"}
             calling = pool.submit(until_answered, agent, "canvas_create", arguments, f"create-{number}")
             _wait_a_random_moment(chance)
-            victim = chance.choice(("shard-0", "shard-0", "gateway"))
-            os.kill(eventually(lambda victim=victim: processes(home).get(victim)), signal.SIGKILL)  # type: ignore[misc]
+            running.kill(victim)
             result = calling.result(100)
         assert result.content.get("outcome") == "applied", result.content
     happened = eventually(lambda: agent.ok("plan_get", {"planId": plan}))["happened"]
-    assert [step["state"] for step in happened] == ["done"] * ROUNDS
+    assert [step["state"] for step in happened] == ["done"] * len(A_TEST)
     facts = running.person("agent", "show", "planner")
-    assert facts["budget"]["usedLifetime"] == ROUNDS
-    assert len(agent.ok("canvas_list")["canvases"]) == ROUNDS
-    charged = [event for event in running.events() if event["type"] == "surface.charged" and event["by"] == agent_id]
-    assert len(charged) <= ROUNDS
+    assert facts["budget"]["usedLifetime"] == len(A_TEST)
+    assert len(agent.ok("canvas_list")["canvases"]) == len(A_TEST)
+    charged = [event["data"] for event in running.events() if event["type"] == "surface.charged"]
+    calls = [told["callId"] for told in charged if told["agentId"] == agent_id]
+    assert len(set(calls)) == len(calls) == len(A_TEST)

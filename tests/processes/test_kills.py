@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,10 @@ from tests.support.processes import Nexus, await_end, ended_afterwards, is_alive
 pytestmark = pytest.mark.processes
 
 PROGRAM = (sys.executable, "-I", str(Path(__file__).parents[1] / "support" / "ledger_nexus.py"))
+SLOW_PROGRAM = (sys.executable, "-I", str(Path(__file__).parents[1] / "support" / "slow_disk_nexus.py"))
 CALLERS = 64
+SLOW_SECONDS_MAX = 15.0
+"""For 192 calls: one commit each would take 24 s."""
 ROUNDS = 5
 A_ROUND = ("shard-0", "shard-0", "shard-0", "gateway")
 """Shuffled, then the supervisor: a new one starts its children without the back-off of those that died before."""
@@ -113,6 +117,31 @@ def test_a_shard_host_that_stands_still_for_seconds_doubles_nothing_when_it_goes
 
     callers = asyncio.run(body())
     books_after_stop(nexus, home).check(callers.acknowledged, callers.out_of_turn)
+
+
+@pytest.mark.timeout(240)
+def test_on_a_slow_disk_64_callers_are_answered_and_kills_lose_and_double_nothing() -> None:
+    """common 8.1: each commit takes 50 to 200 ms, so many calls stand between decision and disk at any moment."""
+    with (
+        tempfile.TemporaryDirectory(prefix="nx-") as folder,
+        ended_afterwards(Nexus(Path(folder) / "h", SLOW_PROGRAM)) as nexus,
+    ):
+        nexus.start()
+        home = open_home(nexus.home)
+
+        async def body() -> Callers:
+            async with callers_of(home) as callers:
+                async with busy(callers, CALLERS):
+                    for victim in ("shard-0", "gateway", "shard-0"):
+                        await callers.more(3 * CALLERS)
+                        await kill(nexus, home, victim)
+                    started = time.monotonic()
+                    await callers.more(3 * CALLERS)
+                    assert time.monotonic() - started < SLOW_SECONDS_MAX, "commits are shared, not made one a call"
+                return callers
+
+        callers = asyncio.run(body())
+        books_after_stop(nexus, home).check(callers.acknowledged, callers.out_of_turn)
 
 
 def test_a_second_supervisor_is_refused_and_the_first_serves_on(nexus: Nexus) -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from nexus.config import open_home
 from tests.processes.conftest import Running
-from tests.processes.test_kills import processes
 from tests.support.mcp_http import McpHttp
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
 CANVASES = 6
+VICTIMS = ("shard-0", "gateway", "supervisor")
 
 
 @pytest.fixture
@@ -28,12 +26,11 @@ def chance() -> random.Random:
     return random.Random(seed)
 
 
-def kill_soon(running: Running, chance: random.Random) -> None:
-    """Some thousand steps of nothing, then the end of the shard host."""
-    home = open_home(running.nexus.home)
+def kill_soon(running: Running, chance: random.Random, victim: str) -> None:
+    """Some thousand steps of nothing, then its end."""
     for _ in range(chance.randrange(400_000)):
         pass
-    os.kill(eventually(lambda: processes(home).get("shard-0")), signal.SIGKILL)
+    running.kill(victim)
 
 
 def create(agent: McpHttp, title: str) -> dict[str, Any]:
@@ -66,39 +63,44 @@ def test_a_plan_is_announced_watched_stopped_and_ended(running: Running) -> None
     assert agent.ok("plan_get", {"planId": plan_id})["stepCount"] == 1
 
 
+@pytest.mark.parametrize("victim", VICTIMS)
 def test_an_undo_that_is_interrupted_and_repeated_closes_each_surface_and_keeps_the_record(
-    running: Running, chance: random.Random
+    running: Running, chance: random.Random, victim: str
 ) -> None:
     """common 8.1; work-plan-tool, plan_*: undo"""
-    _, agent = running.agent("undone", running.workspace("Undone"))
+    _, agent = running.agent(f"undone {victim}", running.workspace(f"Undone {victim}"))
     kept = create(agent, "Before")["canvasId"]
     plan_id = agent.ok("plan_begin", {"title": "Draw"})["planId"]
     made = [create(agent, f"Board {number}")["canvasId"] for number in range(CANVASES)]
     agent.ok("plan_end")
     with ThreadPoolExecutor(1) as pool:
         undoing = pool.submit(running.nexus.run, "plan", "undo", plan_id, "--yes", "--json")
-        kill_soon(running, chance)
+        kill_soon(running, chance, victim)
         undoing.result(100)
     undone = eventually(lambda: _undone(running, plan_id), seconds=60, what="an undo that is through")
     assert [one["id"] for one in undone] == made[::-1]
     assert all(one["state"] in ("closed", "absent") for one in undone)
     assert not any(exists(agent, canvas_id) for canvas_id in made)
     assert exists(agent, kept)
-    gone = [event for event in running.events() if event["type"] == "plan.surface_gone"]
+    events = [event for event in running.events() if event["type"] == "plan.surface_gone"]
+    gone = [event for event in events if event["data"]["planId"] == plan_id]
     assert len(gone) == CANVASES
 
 
-def test_a_collected_plan_is_run_to_its_end_once_over_a_kill(running: Running, chance: random.Random) -> None:
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_collected_plan_is_run_to_its_end_once_over_a_kill(
+    running: Running, chance: random.Random, victim: str
+) -> None:
     """common 4.4, 8.1; work-plan-tool, plan_*: run"""
-    _, agent = running.agent("collects", running.workspace("Collected"))
-    running.person("agent", "mode", "collects", "plan_collect")
+    _, agent = running.agent(f"collects {victim}", running.workspace(f"Collected {victim}"))
+    running.person("agent", "mode", f"collects {victim}", "plan_collect")
     forms = [create(agent, f"Board {number}") for number in range(CANVASES)]
     plan_id = forms[0]["planId"]
     assert [form["executed"] for form in forms] == [False] * CANVASES
     assert not any(exists(agent, form["canvasId"]) for form in forms)
     with ThreadPoolExecutor(1) as pool:
         ordered = pool.submit(running.nexus.run, "plan", "run", plan_id, "--json")
-        kill_soon(running, chance)
+        kill_soon(running, chance, victim)
         ordered.result(100)
     eventually(lambda: _ran(running, plan_id), seconds=60, what="a run that is through")
     assert all(exists(agent, form["canvasId"]) for form in forms)

@@ -108,3 +108,33 @@ def test_a_host_that_is_killed_in_the_middle_of_a_deletion_finishes_it(nexus: Ne
         eventually(lambda: _is_quiet(person), seconds=30, what="the end of clearing")
     assert nexus.run("down").code == 0
     assert {workspace: _left(home, workspace) for workspace in deleted} == {workspace: {} for workspace in deleted}
+
+
+@pytest.mark.parametrize("victim", ["gateway", "supervisor"])
+@pytest.mark.timeout(300)
+def test_a_deletion_goes_on_without_whoever_asked_for_it(nexus: Nexus, victim: str) -> None:
+    """common 8.1; ARCHITECTURE, Owners: the saga. The person may hear nothing of it any more; it ends all the same."""
+    with ThreadPoolExecutor(8) as pool:
+        running = Running(nexus, nexus.start()["url"])
+        home = open_home(nexus.home)
+        person = PersonClient(home.run)
+        running.workspace("Stays")
+        workspace = running.workspace("Goes")
+        list(pool.map(lambda number: _import(person, workspace, number), range(CANVASES)))
+        call = pool.submit(person.ask, "workspace.delete", {"workspace": workspace})
+        eventually(lambda: workspace in _being_deleted(person) or call.done(), seconds=30)
+        running.kill(victim)
+        problem = call.exception(100)
+        assert problem is None or isinstance(problem, NotRunning | Refused), problem
+        eventually(lambda: _names(person) == ["Stays"] and not _being_deleted(person), seconds=60, what="its end")
+        eventually(lambda: _is_quiet(person), seconds=30, what="the end of clearing")
+    assert nexus.run("down").code == 0
+    assert _left(home, workspace) == {}
+
+
+def _names(person: PersonClient) -> list[str]:
+    """Of every workspace that is not being deleted; none while nobody answers."""
+    try:
+        return [str(one["name"]) for one in records(person.ask("workspace.list", {}), "workspaces")]
+    except (NotRunning, Refused):
+        return []

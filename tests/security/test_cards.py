@@ -135,6 +135,12 @@ def test_what_nexus_knows_comes_first_and_the_agents_words_after_a_line_that_mar
     assert words[:-1] == ['  | reason: "tidy up"', "  | arguments:", "  | {", '  |   "canvasId": "01c"', "  | }"]
 
 
+def test_a_fact_of_a_long_name_stands_apart_from_its_name() -> None:
+    known, _ = parts(lines_of({"target": {"revision now": 1, "others with a role": "nobody"}}))
+    assert "    revision now: 1" in known
+    assert '    others with a role: "nobody"' in known
+
+
 @pytest.mark.parametrize("name", HIDDEN)
 def test_what_cannot_be_seen_is_shown_as_an_escape_wherever_it_is_written(name: str) -> None:
     """security 2.4: U+202E, invisible characters"""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bus import address
 from bus.address import DIRECTORY, PROVIDERS, TEAMS
 from bus.clock import ManualClock
-from bus.identifier import made_id
-from bus.value import Value
+from bus.identifier import derived_id, made_id
+from bus.value import Record, Value
 from tests.support.gateway_bench import in_loop
 from tests.support.home_bench import HomeBench
 from tools.catalogue import BY_NAME, TOOLS
@@ -18,6 +18,10 @@ CHANNEL = made_id(CHANNEL_CALL, "channel")
 TEAM_CALL = ManualClock().new_id()
 TEAM = made_id(TEAM_CALL, "team")
 """A team that is there in both worlds: teams are app-wide."""
+
+PROPOSAL_CALL = derived_id(ManualClock().now_ms(), "existence", "a call that proposes")
+"""The call by which an agent of the other workspace proposes a change of its canvas."""
+PROPOSAL = made_id(PROPOSAL_CALL, "proposal")
 
 OTHER: dict[str, dict[str, Value]] = {
     "canvas_get_state": {"canvasId": "canvas-of-w2"},
@@ -33,6 +37,9 @@ WRITES: dict[str, dict[str, Value]] = {
     "canvas_move_elements": {"moves": [{"id": "e", "dx": 1, "dy": 1}]},
     "canvas_delete_elements": {"elementIds": ["e"]},
     "canvas_restore_elements": {"elementIds": ["e"]},
+    "canvas_lock_elements": {"elementIds": ["e"]},
+    "canvas_approve_proposal": {"proposalId": PROPOSAL},
+    "canvas_reject_proposal": {"proposalId": PROPOSAL},
     "canvas_delete": {},
     "agent_trigger": {"agentId": "agent-of-w2", "task": {"title": "Count", "instructions": "Count the beans."}},
     "agent_reply": {"threadId": "thread-of-w2", "outcome": "completed", "body": "There are 7."},
@@ -73,9 +80,15 @@ async def _fill(bench: HomeBench) -> None:
     await bench.hosts.ok(canvas, "canvas_create", {"title": "Secret", "reason": "a test"})
     await bench.hosts.ok(canvas, "canvas_grant", {"agentId": "agent-of-w2", "role": "owner"})
     await bench.hosts.ok(canvas, "canvas_grant", {"agentId": "agent-of-w1", "role": "owner"})  # of no use elsewhere
-    drawn: list[Value] = [{"type": "rectangle", "id": "e", "x": 0, "y": 0, "width": 1, "height": 1}]
-    write: dict[str, Value] = {"canvasId": "canvas-of-w2", "expectedRevision": 1, "reason": "x", "elements": drawn}
+    drawn: list[Record] = [{"type": "rectangle", "id": "e", "x": 0, "y": 0, "width": 1, "height": 1}]
+    write: dict[str, Value] = {"canvasId": "canvas-of-w2", "expectedRevision": 1, "reason": "x", "elements": [*drawn]}
     assert (await bench.content(token, "canvas_create_elements", write))["outcome"] == "applied"
+    await bench.hosts.ok(canvas, "canvas_grant", {"agentId": "peer-of-w2", "role": "commenter"})
+    stamp: Record = {"agentId": "peer-of-w2", "workspaceId": "w2", "credential": "default", "version": 1}
+    stamp["issuedMs"] = bench.clock.now_ms()
+    proposal: Record = {**write, "expectedRevision": 2, "elements": [{**drawn[0], "id": "f"}]}
+    proposed = await bench.hosts.as_agent(canvas, "canvas_create_elements", proposal, stamp, PROPOSAL_CALL)
+    assert proposed.ok is not None and proposed.ok["proposalId"] == PROPOSAL
     task: dict[str, Value] = {"title": "Count", "instructions": "Count the beans."}
     assert "error" in await bench.content(token, "agent_trigger", {"agentId": "peer-of-w2", "task": task})
 

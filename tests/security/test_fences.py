@@ -46,6 +46,9 @@ class World:
         ]
         write = {"canvasId": self.canvas, "expectedRevision": 1, "reason": NAME, "elements": elements}
         self.elements: list[str] = self.first.ok("canvas_create_elements", write)["elementIds"]
+        running.person("canvas", "grant", self.canvas, self.second_id, "commenter", "--workspace", self.workspace)
+        proposal = {**write, "expectedRevision": 2, "elements": elements[:1]}
+        assert self.second.ok("canvas_create_elements", proposal)["outcome"] == "proposed"
         task = {"title": NAME, "instructions": TEXT, "inputs": {TEXT: [TEXT]}, "expectedOutput": TEXT}
         threads = [
             self.first.ok("agent_trigger", {"agentId": self.second_id, "task": task})["threadId"] for _ in range(3)
@@ -142,6 +145,8 @@ def test_fenced_text_comes_back_whole_but_for_credentials(world: World) -> None:
     assert world.first.ok("agent_get", {"agentId": world.second_id})["persona"]["text"] == shown
     labels = world.first.ok("canvas_get_state", {"canvasId": world.canvas})["labels"]
     assert f"{MARK} [redacted: github-token]" in [one["text"]["text"] for one in labels]
+    (proposal,) = world.first.ok("canvas_get_state", {"canvasId": world.canvas})["proposals"]
+    assert proposal["reason"] == {"untrusted": True, "source": "canvas", "text": NAME}
 
 
 def texts_of(schema: Any, definitions: Any, place: Place = ()) -> Iterator[Place]:

@@ -30,12 +30,13 @@ def run_shard_host(home: Home, shard: int, ready: Ready, ended: Ended) -> None:
     uvloop.run(serve_shard(ground, {"ledger": LedgerRules()}, ready, ended))
 
 
-def main() -> None:
+def main(command: tuple[str, ...] = COMMAND) -> None:
+    """`command` starts the children, and is this program or one that leads here."""
     if sys.argv[1:2] and sys.argv[1] in ("supervisor", "shard", "gateway"):
         bodies = Bodies(run_shard_host, product_bodies().gateway)
-        sys.exit(run(sys.argv[1:], lambda: bodies, COMMAND))
+        sys.exit(run(sys.argv[1:], lambda: bodies, command))
     app = new_app()
-    register(app, COMMAND)
+    register(app, command)
     app()
 
 

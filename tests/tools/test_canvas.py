@@ -26,9 +26,10 @@ def test_canvas_list_is_described_as_the_contract_has_it() -> None:
 
 def test_every_tool_that_is_built_is_served() -> None:
     assert sorted(tool.name for tool in TOOLS) == [
-        "canvas_approve_proposal", "canvas_create", "canvas_create_elements", "canvas_delete",
-        "canvas_delete_elements", "canvas_get_state", "canvas_list", "canvas_lock_elements", "canvas_move_elements",
-        "canvas_query_region", "canvas_reject_proposal", "canvas_restore_elements", "canvas_update_elements",
+        "canvas_approve_proposal", "canvas_connect_elements", "canvas_create", "canvas_create_elements",
+        "canvas_delete", "canvas_delete_elements", "canvas_get_state", "canvas_list", "canvas_lock_elements",
+        "canvas_move_elements", "canvas_query_region", "canvas_reject_proposal", "canvas_restore_elements",
+        "canvas_update_elements",
     ]  # fmt: skip
 
 

@@ -89,10 +89,16 @@ TOOLS: Final[tuple[Tool, ...]] = (
         "canvas_create_elements",
         _WRITE,
         (inputs.CanvasCreateElementsInput, outputs.WriteOutcome),
-        "Add 1 to 500 elements on top of a canvas. Short form: type, x, y, width, height, style, for text `text`, for"
-        " lines and arrows `points` or width and height; everything else gets Excalidraw's defaults. Full Excalidraw"
-        " elements are taken too: a text with containerId becomes that shape's label and is wrapped to fit, an arrow"
-        ' with startBinding or endBinding {"elementId"} is tied to that shape and follows it.' + _OUTCOMES,
+        "Add 1 to 500 elements on top of a canvas. Short form: type, x, y, width, height and style; `label` for words"
+        " in a rectangle, ellipse or diamond or on an arrow (measured, wrapped and centred; a shape too low for them"
+        " grows); for text `text`; for lines `points` or width and height. Arrows: give `start` and `end` as"
+        ' {"id"} instead of points: they run from outline to outline and follow their shapes; `points` in between'
+        " bend them, `elbowed` leads them in right angles. Ids that you give can be named anywhere in the call."
+        ' Example: [{"type":"rectangle","id":"a","x":0,"y":0,"width":160,"height":80,"label":"API"},'
+        ' {"type":"diamond","id":"b","x":320,"y":-20,"width":180,"height":120,"label":{"text":"Valid?","fontSize":16}},'
+        ' {"type":"arrow","start":{"id":"a"},"end":{"id":"b"},"label":"asks"}]. Leave 100 or more between shapes whose'
+        " arrow has words. Full Excalidraw elements are taken too: a text with containerId is that shape's label, an"
+        ' arrow with startBinding or endBinding {"elementId"} is tied.' + _OUTCOMES,
         "Adds elements to the canvas and one revision to its history.",
         "canvas_delete_elements removes them again.",
     ),
@@ -115,6 +121,19 @@ TOOLS: Final[tuple[Tool, ...]] = (
         " ends of arrows stay at the shapes they are tied to. includeGroup moves the whole group." + _OUTCOMES,
         "Moves elements and adds one revision to the canvas's history.",
         "Move them back.",
+    ),
+    _tool(
+        "canvas_connect_elements",
+        _WRITE,
+        (inputs.CanvasConnectElementsInput, outputs.WriteOutcome),
+        "Draw 1 to 500 arrows between elements that are on the canvas, from outline to outline; they follow when the"
+        " elements move. Ends can be shapes, texts, images and frames (a label stands for its shape), not lines, arrows"
+        " or drawings. kind `line` leaves out the arrowheads: it is an arrow element too, since Excalidraw's lines"
+        " cannot be tied. Several between the same two run side by side; from an element to itself makes a loop."
+        " elementIds begins with the new arrows, in your order. For bends, style or ids use canvas_create_elements."
+        ' Example: [{"fromId":"a","toId":"b","label":"reads"}].' + _OUTCOMES,
+        "Adds arrows to the canvas and one revision to its history.",
+        "canvas_delete_elements removes them again.",
     ),
     _tool(
         "canvas_delete_elements",

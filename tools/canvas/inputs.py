@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
 from bus.limits import (
     element_type_characters_max,
@@ -38,12 +38,10 @@ ElementType = Literal[
     "rectangle", "ellipse", "diamond", "text", "line", "arrow", "freedraw", "image", "frame", "magicframe",
     "embeddable", "iframe",
 ]  # fmt: skip
-NOT_YET: Final = {
-    "label": "is not an argument here yet: give a text element with containerId instead",
-    "start": "is not an argument here yet: give startBinding with elementId instead",
-    "end": "is not an argument here yet: give endBinding with elementId instead",
-}
-"""Parts of the short form that come with canvas_connect_elements."""
+Arrowhead = Literal[
+    "arrow", "bar", "circle", "circle_outline", "triangle", "triangle_outline", "diamond", "diamond_outline",
+    "crowfoot_one", "crowfoot_many", "crowfoot_one_or_many",
+]  # fmt: skip
 
 Change = TypeVar("Change", bound="ElementUpdate | ElementMove")
 _OPEN: Final = ConfigDict(extra="allow", strict=True, allow_inf_nan=True, frozen=True)
@@ -56,6 +54,10 @@ def _without_defaults(schema: dict[str, JsonValue]) -> None:
     for described in properties.values():
         if isinstance(described, dict):
             described.pop("default", None)
+
+
+def _without_default(schema: dict[str, JsonValue]) -> None:
+    schema.pop("default", None)
 
 
 class ElementFields(Model):
@@ -95,21 +97,59 @@ class ElementFields(Model):
     customData: dict[str, JsonValue] | None = None
 
 
+class NewLabel(Model):
+    """Words inside a shape or on an arrow, as a text element of their own that is centred, wrapped and kept there."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=True, frozen=True)
+
+    id: Identifier | None = Field(default=None, description="Of the text element; made when left out.")
+    text: Annotated[str, Field(min_length=1)]
+    fontSize: Number = 20
+    fontFamily: Integer = Field(default=5, ge=0, le=integer_max)
+    textAlign: Literal["left", "center", "right"] = "center"
+    verticalAlign: Literal["top", "middle", "bottom"] = "middle"
+    strokeColor: Color | None = Field(default=None, description="Left out: that of the shape.")
+
+
+def _as_label(given: object) -> object:
+    return {"text": given} if isinstance(given, str) else given
+
+
+class ArrowEnd(Model):
+    id: Identifier = Field(description="A shape, text, image or frame, on this canvas or anywhere in this call.")
+
+
 class NewElement(ElementFields):
-    """A full Excalidraw element, or the short form: type, position, size and style."""
+    """A full Excalidraw element, or the short form: type, position, size, style, `label`, `start` and `end`."""
 
     model_config = ConfigDict(json_schema_extra=None)
 
     id: Identifier | None = Field(default=None, description="Must be new on this canvas; made when left out.")
     type: ElementType
-    x: Number
-    y: Number
+    x: Number = Field(
+        default=0,
+        description="Left edge; of lines the first point. Required, except for an arrow with start and end; with only"
+        " one of these, and no points or size, x, y is where its other end lies.",
+    )
+    y: Number = Field(default=0, description="Required like x. Top edge; y grows downwards.")
+    label: Annotated[NewLabel | None, BeforeValidator(_as_label, json_schema_input_type=str | NewLabel | None)] = Field(
+        default=None, description="Words in a rectangle, ellipse or diamond, or on an arrow: a string, or more."
+    )
+    start: ArrowEnd | None = Field(default=None, description="For arrows: tie the start to this element's outline.")
+    end: ArrowEnd | None = Field(default=None, description="For arrows: tie the end. With both, points are not needed.")
+
+    elbowed: bool = Field(default=False, description="For arrows: in right angles.")
 
     @model_validator(mode="after")
-    def _holds_nothing_unsupported(self) -> NewElement:
-        for name in NOT_YET:
-            if name in (self.__pydantic_extra__ or {}):
-                raise problem(NOT_YET[name], [name])
+    def _says_where_it_is(self) -> NewElement:
+        is_led = self.type == "arrow" and self.start is not None and self.end is not None
+        for name in ("x", "y"):
+            if name not in self.model_fields_set and not is_led:
+                raise problem("is required", [name])
+        given = self.__pydantic_extra__ or {}
+        for name, end in (("start", self.start), ("end", self.end)):
+            if end is not None and given.get(f"{name}Binding") is not None:
+                raise problem(f"and {name}Binding say the same; give one of them", [name])
         return self
 
 
@@ -190,6 +230,25 @@ class CanvasQueryRegionInput(CanvasTarget):
 
 class CanvasCreateElementsInput(CanvasWrite):
     elements: list[NewElement] = Field(min_length=1, max_length=elements_per_call_max)
+
+
+class Connection(Model):
+    """An arrow from one element to another."""
+
+    fromId: Identifier
+    toId: Identifier
+    label: Annotated[str, Field(min_length=1)] | None = Field(default=None, description="Words on the arrow.")
+    kind: Literal["arrow", "line"] = Field(
+        default="arrow", description="`line` has no arrowheads; it follows its elements like an arrow."
+    )
+    startArrowhead: Arrowhead | None = Field(default=None, description="Left out: none.")
+    endArrowhead: Arrowhead | None = Field(
+        default=None, json_schema_extra=_without_default, description="Left out: `arrow`; with kind `line` none."
+    )
+
+
+class CanvasConnectElementsInput(CanvasWrite):
+    connections: list[Connection] = Field(min_length=1, max_length=elements_per_call_max)
 
 
 class CanvasUpdateElementsInput(CanvasWrite):

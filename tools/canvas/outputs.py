@@ -24,7 +24,7 @@ RejectedCode = Literal[
     "role", "revision_ahead", "lock", "unknown_element", "deleted_element", "id_taken", "geometry", "bound_text",
     "field", "self_approval", "decided", "limits",
 ]  # fmt: skip
-What = Literal["created", "updated", "moved", "deleted", "restored"]
+What = Literal["created", "updated", "moved", "connected", "deleted", "restored", "reverted"]
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]
 
 

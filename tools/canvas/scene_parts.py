@@ -2,7 +2,8 @@
 
 A part is `{"elements": [...]}`, in the scene's order, or `{"pieces": [{id, meta?, text, more}]}`: files whose data URL
 is cut as well, the first piece with the file's other fields. What stands beside both, `rest`, goes with the
-announcement. The canvas owner takes in what `parts_of` makes and gives out the same (canvas 4.5).
+announcement. The canvas owner takes in what `parts_of` makes and gives out the same (canvas 4.5). A part of an earlier
+revision may also say `absent`: ids of elements that were not there then.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 import orjson
 
 from bus.limits import element_bytes_max, part_bytes_max, part_elements_max
-from bus.value import Record, Value
+from bus.value import Record, Value, records
 
 ELSEWHERE: Final = frozenset({"elements", "files", "type", "version", "source"})
 """Top-level fields of a file that are no part of its rest."""
@@ -40,6 +41,20 @@ def parts_of(scene: Record) -> Iterator[Record]:
         yield {"elements": elements}
     for pieces in _batches(pieces_of(_files(scene))):
         yield {"pieces": pieces}
+
+
+def part_of_past(revisions: Iterable[Record]) -> Record:
+    """What revisions, newest first, found when they were made, as a part: of each element the oldest (canvas 4.6).
+
+    `revisions` are those of canvas_history with `elements`.
+    """
+    found: dict[str, Value] = {}
+    for revision in revisions:
+        for item in records(revision, "elements"):
+            found[str(item["id"])] = item["before"]
+    elements: list[Value] = [before for before in found.values() if before is not None]
+    absent: list[Value] = [id_ for id_, before in found.items() if before is None]
+    return {"elements": elements, "absent": absent}
 
 
 def pieces_of(files: Record) -> Iterator[Record]:
@@ -84,6 +99,9 @@ class Joined:
         for element in elements if isinstance(elements, list) else []:
             if isinstance(element, dict):
                 self.elements[str(element["id"])] = element
+        absent = part.get("absent")
+        for id_ in absent if isinstance(absent, list) else []:
+            self.elements.pop(str(id_), None)
         for piece in pieces if isinstance(pieces, list) else []:
             if isinstance(piece, dict):
                 self._add_piece(piece)

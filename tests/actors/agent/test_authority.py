@@ -132,6 +132,9 @@ def test_a_surface_is_charged_in_the_commit_that_sends_the_call_on(home: Home) -
     came = create(home, settles=False)
     assert came.was_dispatched
     assert home.bench(AGENT).state.budget.lifetime == 1
+    [dispatched] = home.bench(AGENT).state.dispatched
+    [charged] = [event.data for event in home.events if event.type == "surface.charged"]
+    assert charged == {"agentId": "a1", "tool": "canvas_create", "callId": dispatched}, "common 8.4: by its call"
     home.settle()
     assert home.bench(AGENT).state.dispatched == {}
 

@@ -102,6 +102,7 @@ def test_below_the_least_that_can_be_set_nothing_is_refused(bench: OwnerBench[Ag
 
 def test_only_tools_that_leave_less_behind_pass_when_the_share_is_used_up() -> None:
     """common 8.5: elements that are deleted stay for restoring, so deleting them frees nothing. What an agent answers
-    is the share of whoever asked."""
+    is the share of whoever asked, and a proposal that is rejected that of its proposer."""
     frees = {tool.name for tool in TOOLS if tool.frees_space}
-    assert frees - {"canvas_delete"} == {"agent_reject", "agent_reply", "workspace_delete"}
+    deletes = {"canvas_delete", "workspace_delete"}
+    assert frees == deletes | {"agent_reject", "agent_reply", "canvas_reject_proposal"}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
+from actors.canvas.edges import at_ratio
+from actors.canvas.geometry import Point, absolute_points, as_point
 from bus.limits import element_bytes_max, measured_characters_max
 from bus.value import Record, Value
 from tests.actors.canvas.board import arrow, board_of, empty_board, label, number, rectangle, tied_pair
+from tests.actors.canvas.drawn import is_on_line, label_is_inside, wrong_ends
 from tools.errors import Code, Refusal
 
 
@@ -99,7 +104,7 @@ def test_an_arrow_is_tied_in_both_forms_and_on_both_sides() -> None:
     """canvas 4.2"""
     board = tied_pair()
     binding = board.element("ab")["startBinding"]
-    assert binding == {"elementId": "a", "focus": 0, "gap": 5, "fixedPoint": [1.0, 0.5001], "mode": "orbit"}
+    assert binding == {"elementId": "a", "focus": 0, "gap": 5, "fixedPoint": [0.5001, 0.5001], "mode": "orbit"}
     assert "ab" in board.lists("a") and "ab" in board.lists("b")
 
 
@@ -153,7 +158,7 @@ def test_geometry_that_no_editor_could_show_is_rejected(element: Record) -> None
         ({"id": "x", "type": "image", "x": 0, "y": 0, "width": 5, "height": 5, "fileId": "none"}, "field"),
         (label("x", "cache"), "field"),
         (label("x", "logo"), "field"),
-        (label("x", "note"), "unknown_element"),
+        (label("x", "note"), "deleted_element"),
         (label("x", "x"), "field"),
         (arrow("x", "cache", "nowhere", 0, 0, [[0, 0], [9, 9]]), "unknown_element"),
         (arrow("x", "cache-label", "cache", 0, 0, [[0, 0], [9, 9]]), "field"),
@@ -169,8 +174,9 @@ def test_what_a_scene_cannot_hold_is_rejected(element: Record, code: str) -> Non
     "element",
     [
         {**rectangle("x"), "type": "hologram"},
-        {**rectangle("x"), "label": {"text": "soon"}},
-        {"type": "arrow", "x": 0, "y": 0, "width": 5, "start": {"id": "a"}},
+        {**rectangle("x"), "label": {"text": ""}},
+        {"type": "arrow", "width": 5, "start": {"id": "a"}},
+        {"type": "rectangle", "width": 5, "height": 5},
         {**rectangle("x"), "x": "1"},
         {**rectangle("x"), "id": ""},
         {**rectangle("x"), "id": "x" * 201},
@@ -219,3 +225,150 @@ def test_the_list_of_changed_ids_is_bounded() -> None:
     ids = outcome["elementIds"]
     assert isinstance(ids, list) and 0 < len(ids) < 500
     assert outcome["truncated"] is True
+
+
+def _flow() -> list[Record]:
+    """The example of the tool's description, the arrow first."""
+    return [
+        {"type": "arrow", "id": "ab", "start": {"id": "a"}, "end": {"id": "b"}, "label": "asks"},
+        {**rectangle("a", 0, 0, 160, 80), "label": "API", "strokeColor": "#1971c2"},
+        {"type": "diamond", "id": "b", "x": 320, "y": -20, "width": 180, "height": 120,
+         "label": {"text": "Valid?", "fontSize": 16, "id": "b-label", "textAlign": "left"}},
+    ]  # fmt: skip
+
+
+def test_a_diagram_in_the_short_form_comes_out_tied_labelled_and_in_any_order() -> None:
+    """canvas 2, 4.2, 4.3"""
+    board = empty_board()
+    made = board.create(*_flow())
+    assert made[:3] == ["ab", "a", "b"] and "b-label" in made
+    assert absolute_points(board.element("ab")) == [(166, 40), (314, 40)]
+    assert list(wrong_ends(board.state, "ab")) == []
+    for id_, words in (("a", "API"), ("b", "Valid?"), ("ab", "asks")):
+        text = next(board.element(one) for one in board.lists(id_) if board.element(one)["type"] == "text")
+        assert (text["text"], text["containerId"], text["verticalAlign"]) == (words, id_, "middle")
+        assert id_ == "ab" or label_is_inside(text, board.element(id_))
+    label_of_b = board.element("b-label")
+    assert (label_of_b["fontSize"], label_of_b["textAlign"]) == (16, "left")
+
+
+def test_a_short_label_has_the_colour_of_its_shape_and_lies_right_above_it() -> None:
+    """canvas 2"""
+    board = empty_board()
+    board.create(*_flow())
+    order = [id_ for _, id_ in board.state.in_order()]
+    for id_ in ("ab", "a", "b"):
+        (words,) = [one for one in board.lists(id_) if board.element(one)["type"] == "text"]
+        assert order.index(words) == order.index(id_) + 1
+    (words,) = [one for one in board.lists("a") if board.element(one)["type"] == "text"]
+    assert board.element(words)["strokeColor"] == "#1971c2"
+
+
+def test_nothing_of_the_short_form_is_stored() -> None:
+    """canvas 4.1"""
+    board = empty_board()
+    for id_ in board.create(*_flow()):
+        assert not board.element(id_).keys() & {"label", "start", "end"}
+
+
+def test_a_shape_that_grows_for_its_label_has_its_arrow_at_its_new_outline() -> None:
+    """canvas 4.2, 4.3"""
+    board = empty_board()
+    words = "Words and words and more words that need far more room than there is"
+    board.create(
+        {**rectangle("a", 0, 0, 100, 30), "label": words},
+        rectangle("b", 0, 800),
+        {"type": "arrow", "id": "ab", "start": {"id": "a"}, "end": {"id": "b"}},
+    )
+    assert number(board.element("a"), "height") > 100
+    assert list(wrong_ends(board.state, "ab")) == []
+
+
+def test_points_between_the_ends_bend_the_arrow() -> None:
+    """canvas 2"""
+    board = empty_board()
+    bent: Record = {"id": "ab", "type": "arrow", "x": 0, "y": 0, "points": [[0, 0], [200, 300], [9, 9]]}
+    board.create(rectangle("a"), rectangle("b", 300), {**bent, "start": {"id": "a"}, "end": {"id": "b"}})
+    start, bend, end = absolute_points(board.element("ab"))
+    assert bend == (200, 300)
+    assert is_on_line(start, Point(50, 25), bend) and is_on_line(end, Point(350, 25), bend)
+    assert list(wrong_ends(board.state, "ab")) == []
+
+
+def test_an_arrow_with_one_tied_end_begins_where_it_says() -> None:
+    """canvas 2"""
+    board = empty_board()
+    board.create(
+        rectangle("a"),
+        {"id": "in", "type": "arrow", "x": 50, "y": -200, "end": {"id": "a"}},
+        {"id": "out", "type": "arrow", "x": 50, "y": 25, "width": 0, "height": 300, "start": {"id": "a"}},
+        {"id": "bare", "type": "arrow", "x": 400, "y": 25, "start": {"id": "a"}},
+    )
+    assert absolute_points(board.element("in")) == [(50, -200), (50, -6)]
+    assert absolute_points(board.element("out")) == [(50, 56), (50, 325)]
+    assert absolute_points(board.element("bare")) == [(106, 25), (400, 25)]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "ends"),
+    [(400, 0, [(106, 25), (394, 25)]), (0, -300, [(50, -6), (50, -244)]), (400, 300, [(106, 25), (394, 325)])],
+)
+def test_an_elbow_arrow_leaves_and_arrives_at_the_sides_that_face_each_other(
+    x: float, y: float, ends: list[tuple[float, float]]
+) -> None:
+    """canvas 2, 4.2"""
+    board = empty_board()
+    elbow: Record = {"type": "arrow", "id": "ab", "start": {"id": "a"}, "end": {"id": "b"}, "elbowed": True}
+    board.create(rectangle("a"), rectangle("b", x, y), elbow)
+    points = absolute_points(board.element("ab"))
+    assert [points[0], points[-1]] == ends
+    assert all(one.x == other.x or one.y == other.y for one, other in itertools.pairwise(points))
+    binding = board.element("ab")["startBinding"]
+    assert isinstance(binding, dict)
+    assert at_ratio(board.element("a"), binding["fixedPoint"]) == pytest.approx(points[0], abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("points", "is_led"),
+    [
+        ([[0, 0], [190, 0]], False),
+        ([[-2, -10], [190, 10]], False),
+        ([[-55, 0], [245, 0]], True),
+        ([[50, 0], [150, 0]], True),
+    ],
+)
+def test_a_bare_binding_keeps_an_end_that_was_drawn_at_its_shape_and_leads_one_that_was_not(
+    points: list[Value], is_led: bool
+) -> None:
+    """canvas 4.2"""
+    board = empty_board()
+    board.create(rectangle("a"), rectangle("b", x=300), arrow("ab", "a", "b", 105, 25, points))
+    start, end = absolute_points(board.element("ab"))
+    drawn = [(105 + point.x, 25 + point.y) for point in map(as_point, points) if point is not None]
+    assert ([start, end] == drawn) is not is_led
+    assert list(wrong_ends(board.state, "ab")) == []
+
+
+@pytest.mark.parametrize(
+    ("element", "code"),
+    [
+        ({"type": "line", "x": 0, "y": 0, "width": 9, "start": {"id": "cache"}}, "field"),
+        ({"type": "arrow", "start": {"id": "cache"}, "end": {"id": "nowhere"}}, "unknown_element"),
+        ({"type": "arrow", "start": {"id": "cache"}, "end": {"id": "note"}}, "deleted_element"),
+        ({"type": "arrow", "start": {"id": "cache"}, "end": {"id": "rule"}}, "field"),
+        ({"type": "arrow", "start": {"id": "cache"}, "end": {"id": "cache"}, "elbowed": True}, "field"),
+        ({"type": "line", "x": 0, "y": 0, "width": 9, "label": "words"}, "field"),
+        ({"type": "text", "x": 0, "y": 0, "text": "a", "label": "words"}, "field"),
+        ({**rectangle("x"), "label": {"text": "words", "id": "cache"}}, "id_taken"),
+        ({**rectangle("x"), "label": {"text": "words", "id": "x"}}, "id_taken"),
+    ],
+)
+def test_a_short_form_that_cannot_be_drawn_is_rejected(element: Record, code: str) -> None:
+    """canvas 3.1"""
+    assert board_of("checkout").rejected("create", elements=[element]) == code
+
+
+def test_a_second_label_for_one_shape_in_a_call_is_rejected() -> None:
+    """canvas 4.2"""
+    elements: list[Value] = [{**rectangle("box"), "label": "one"}, label("two", "box")]
+    assert empty_board().rejected("create", elements=elements) == "field"

@@ -41,3 +41,58 @@ def test_nth_is_what_counting_up_comes_to() -> None:
     counted = fractional.ascending(5_000)
     assert [fractional.nth(number) for number in range(5_000)] == counted
     assert fractional.nth(62 + 62**2) == "c000"
+
+
+INDEXES = st.from_regex(r"[A-Za-z][0-9A-Za-z]{1,30}", fullmatch=True).filter(fractional.is_valid)
+
+
+@given(INDEXES)
+def test_what_comes_before_is_valid_and_smaller(first: str) -> None:
+    """canvas 4.1"""
+    preceding = fractional.before(first)
+    assert preceding < first
+    assert fractional.is_valid(preceding)
+
+
+@given(INDEXES, INDEXES)
+def test_between_two_indexes_there_is_always_one(one: str, other: str) -> None:
+    """canvas 4.1"""
+    lower, upper = sorted((one, other))
+    if lower == upper:
+        with pytest.raises(ValueError):
+            fractional.between(lower, upper)
+        return
+    middle = fractional.between(lower, upper)
+    assert lower < middle < upper
+    assert fractional.is_valid(middle)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "wanted"),
+    [
+        (None, None, "a0"),
+        ("a0", None, "a1"),
+        (None, "a0", "Zz"),
+        (None, "b00", "az"),
+        (None, "Z0", "Yzz"),
+        ("a0", "a1", "a0V"),
+        ("a0", "a0V", "a0F"),
+        ("a0", "a5", "a1"),
+        ("az", "b01", "b00"),
+        ("az", "b00", "azV"),
+        (None, "A" + "0" * 25 + "1", "A" + "0" * 26 + "V"),
+    ],
+)
+def test_between_takes_the_shortest_way(lower: str | None, upper: str | None, wanted: str) -> None:
+    """canvas 4.1"""
+    assert fractional.between(lower, upper) == wanted
+
+
+@pytest.mark.parametrize("side", ["below", "above"])
+def test_five_hundred_indexes_fit_at_the_same_place(side: str) -> None:
+    """canvas 4.1"""
+    lower, upper = "a0", "a1"
+    for _ in range(500):
+        middle = fractional.between(lower, upper)
+        assert lower < middle < upper and fractional.is_valid(middle)
+        lower, upper = (lower, middle) if side == "below" else (middle, upper)

@@ -22,7 +22,7 @@ from tests.support.large_scene import large_scene
 from tools.canvas.scene_parts import announcement_of, parts_of
 from tools.errors import NOT_FOUND, Code, Refusal
 
-PICTURE = "data:image/gif;base64,R0lGODlh" + "A" * 250_000
+PICTURE = "data:image/gif;base64,R0lGODlhAQAB" + "A" * 250_000
 FILES: Record = {"pic": {"mimeType": "image/gif", "dataURL": PICTURE}, "page": {"dataURL": "data:text/html,<b>"}}
 SCENE: Record = {**large_scene(300), "files": FILES, "note": "kept"}
 LEGACY: Record = json.loads((SCENES / "farm-legacy.excalidraw").read_text(encoding="utf-8"))

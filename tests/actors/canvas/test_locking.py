@@ -51,7 +51,7 @@ def until(board: Board, seconds: int) -> str:
 def test_locking_keeps_the_revision_and_the_scene(board: Board) -> None:
     """canvas 2, 3.3"""
     revision = board.revision
-    rows = {row: value for row, value in board.bench.rows.items()}
+    rows = dict(board.bench.rows)
     outcome = lock(board, "a", "b")
     assert outcome == {"outcome": "applied", "revision": revision, "elementIds": ["a", "b"]}
     assert board.element("a")["locked"] is False
@@ -89,7 +89,7 @@ def test_what_somebody_else_has_locked_stays_as_it_is(board: Board, verb: str, a
     """canvas 3.1, 3.5: holder and until stand beside the code"""
     lock(board, "a")
     rows = dict(board.bench.rows)
-    outcome = board.write(verb, **arguments)
+    outcome = board.write(verb, EDITOR, **arguments)
     assert (outcome["outcome"], outcome["code"]) == ("rejected", "lock")
     assert (outcome["holder"], outcome["until"]) == (OTHER.agent_id, until(board, lock_seconds_default - 1))
     assert OTHER.agent_id not in str(outcome["message"])

@@ -6,9 +6,10 @@ import itertools
 
 import pytest
 
-from actors.canvas.geometry import absolute_points
+from actors.canvas.geometry import Point, absolute_points
 from bus.value import Record
 from tests.actors.canvas.board import arrow, board_of, empty_board, number, rectangle, tied_pair
+from tests.actors.canvas.drawn import is_on_line
 
 
 def _at(element: Record) -> tuple[float, float]:
@@ -33,23 +34,35 @@ def test_a_move_to_a_place_is_absolute() -> None:
     assert _at(board.element("b")) == (300, 0)
 
 
-def test_the_tied_end_of_an_arrow_follows_and_the_other_stays() -> None:
+def test_a_straight_arrow_runs_from_outline_to_outline_between_the_new_places() -> None:
     """canvas 4.2"""
     board = tied_pair()
     label = board.element("ab-label")
     board.applied("move", moves=[{"id": "b", "dx": 50, "dy": 80}])
     start, end = absolute_points(board.element("ab"))
-    assert (start, end) == ((105, 25), (345, 105))
+    assert (start.x, end.x) == (105, 345)
+    assert is_on_line(start, Point(50, 25), Point(400, 105)) and is_on_line(end, Point(50, 25), Point(400, 105))
     moved = board.element("ab-label")
-    assert _at(moved) == (number(label, "x") + 25, number(label, "y") + 40)  # half of the way: it sits in the middle
+    way = (start.x + end.x) / 2 - 200, (start.y + end.y) / 2 - 25
+    assert _at(moved) == pytest.approx((number(label, "x") + way[0], number(label, "y") + way[1]))
 
 
 def test_the_start_of_an_arrow_follows_too() -> None:
     """canvas 4.2"""
     board = tied_pair()
-    board.applied("move", moves=[{"id": "a", "dx": 0, "dy": 30}])
-    assert absolute_points(board.element("ab")) == [(105, 55), (295, 25)]
-    assert _at(board.element("ab")) == (105, 55)
+    board.applied("move", moves=[{"id": "a", "dx": 0, "dy": 300}])
+    start, end = absolute_points(board.element("ab"))
+    assert (start.y, end.y) == pytest.approx((295, 55))  # out of the upper side, into the lower one
+    assert _at(board.element("ab")) == tuple(start)
+
+
+def test_an_imported_end_stays_where_it_is_while_its_arrow_bends_elsewhere() -> None:
+    """canvas 4.2"""
+    board = board_of("checkout")
+    before = absolute_points(board.element("to-orders"))
+    board.applied("move", moves=[{"id": "cache", "dx": 3}, {"id": "to-orders", "dx": 40, "dy": 40}])
+    after = absolute_points(board.element("to-orders"))
+    assert (after[0], after[-1]) == (before[0], before[-1])
 
 
 def test_an_arrow_between_shapes_that_move_alike_moves_as_a_whole() -> None:
@@ -65,7 +78,9 @@ def test_a_tied_arrow_that_is_moved_stays_tied_and_one_end_follows_what_moves_wi
     """canvas 4.2"""
     board = tied_pair()
     board.applied("move", moves=[{"id": "a", "dx": 0, "dy": 20}, {"id": "ab", "dx": 0, "dy": 20}])
-    assert absolute_points(board.element("ab")) == [(105, 45), (295, 25)]
+    start, end = absolute_points(board.element("ab"))
+    assert (start.x, end.x) == (105, 295)
+    assert is_on_line(start, Point(50, 45), Point(350, 25)) and is_on_line(end, Point(50, 45), Point(350, 25))
 
 
 def test_an_elbow_arrow_stays_in_right_angles() -> None:

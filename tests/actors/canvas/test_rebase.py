@@ -27,7 +27,7 @@ def neighbours() -> Board:
 
 
 def rebased(board: Board, verb: str, since: int, **arguments: Value) -> Record:
-    return board.write(verb, expectedRevision=since, rebase="disjoint", **arguments)
+    return board.write(verb, EDITOR, expectedRevision=since, rebase="disjoint", **arguments)
 
 
 def test_it_applies_and_says_from_where() -> None:
@@ -52,13 +52,16 @@ def test_without_it_an_older_revision_is_a_conflict_though_nothing_is_in_the_way
     board = neighbours()
     since = board.revision
     board.applied("update", updates=[{"id": "far", "set": {"opacity": 10}}])
-    assert board.write("move", expectedRevision=since, **MOVE_A)["outcome"] == "conflict"
+    assert board.write("move", EDITOR, expectedRevision=since, **MOVE_A)["outcome"] == "conflict"
 
 
 def test_a_newer_revision_is_rejected_with_it_too() -> None:
     """canvas 3.2"""
     board = neighbours()
-    assert board.rejected("move", expectedRevision=board.revision + 1, rebase="disjoint", **MOVE_A) == "revision_ahead"
+    assert (
+        board.rejected("move", EDITOR, expectedRevision=board.revision + 1, rebase="disjoint", **MOVE_A)
+        == "revision_ahead"
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from actors.workspace.state import WorkspaceState
 from bus import address
 from bus.address import DIRECTORY
 from bus.clock import ManualClock
+from bus.limits import canvases_per_workspace_max
 from bus.value import Record, Value
 from tests.support.bench import PERSON, OwnerBench, agent, owner
 from tests.support.reading import at
@@ -82,6 +83,24 @@ def test_an_agent_of_another_workspace_finds_nothing(bench: OwnerBench[Workspace
     """common 3.3"""
     _index(bench, "c1", "Plan", a1="owner")
     assert bench.send("readable_canvases", {"limit": 10}, agent("a1", "w2")) == NOT_FOUND
+
+
+def test_a_full_workspace_takes_no_more_canvases_until_one_is_gone(bench: OwnerBench[WorkspaceState]) -> None:
+    """common 8.5"""
+    for number in range(canvases_per_workspace_max):
+        assert bench.send("room_for_canvas", {}, PERSON) == {}
+        _index(bench, f"c{number}", "Plan")
+    for principal in (agent("a1", "w1"), PERSON):
+        refusal = bench.send("room_for_canvas", {}, principal)
+        assert isinstance(refusal, Refusal)
+        assert (refusal.code, refusal.details) == (Code.WRONG_STATE, {"limit": canvases_per_workspace_max})
+    bench.send("canvas_gone", {"canvasId": "c7"}, owner(address.canvas("w1", "c7")))
+    assert bench.send("room_for_canvas", {}, agent("a1", "w1")) == {}
+
+
+def test_another_workspaces_room_is_told_to_nobody(bench: OwnerBench[WorkspaceState]) -> None:
+    """common 3.3"""
+    assert bench.send("room_for_canvas", {}, agent("a1", "w2")) == NOT_FOUND
 
 
 def test_a_canvas_is_indexed_anew_only_when_something_changed(bench: OwnerBench[WorkspaceState]) -> None:

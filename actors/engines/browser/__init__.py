@@ -1,0 +1,1 @@
+"""What drives a browser: the one importer of playwright."""

@@ -1,0 +1,1 @@
+"""What NEXUS gives to browsers. Its sources are in web/; what they are built to, in built/, is never committed."""

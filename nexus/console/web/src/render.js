@@ -1,0 +1,78 @@
+// The page of the picture engine (actors/engines/browser/render.py): draws one scene with Excalidraw's own functions.
+// The scene comes from the address /scene.json, which the engine answers; nothing else is asked for but this bundle.
+import "./asset_path.js";
+
+import { exportToBlob, exportToSvg } from "@excalidraw/excalidraw";
+
+import { faultOf } from "./picture_check.js";
+import { xmlOf } from "./xml.js";
+
+/** The picture would be larger than a browser can make. Its text is for the person. */
+class TooLarge extends Error {}
+
+/**
+ * @param {{format: "svg" | "png", scale: number | null, background: boolean, sideMax: number, pixelsMax: number}} wanted
+ *   scale null: 1, or what fits the bounds (png). The bounds are in pixels.
+ * @returns {Promise<{content?: string, width?: number, height?: number, scale?: number,
+ *   complaints?: number, problem?: string, text?: string}>} content: the text of an svg, or a png in base64.
+ */
+window.nexusPicture = async (wanted) => {
+  const complaints = countComplaints();
+  try {
+    const scene = await (await fetch("/scene.json")).json();
+    const appState = { ...scene.appState, exportBackground: wanted.background, exportScale: 1 };
+    const drawing = { elements: scene.elements, files: scene.files, appState };
+    const picture = wanted.format === "svg" ? await svgOf(drawing, wanted) : await pngOf(drawing, wanted);
+    return { ...picture, complaints: complaints() };
+  } catch (error) {
+    return { problem: error instanceof TooLarge ? "too_large" : "failed", text: String(error?.message ?? error) };
+  }
+};
+
+/** Excalidraw writes to the console of an element that it cannot draw, and goes on without it. */
+function countComplaints() {
+  let count = 0;
+  const tell = console.error;
+  console.error = (...words) => {
+    count += 1;
+    tell(...words);
+  };
+  return () => count;
+}
+
+async function svgOf(drawing, wanted) {
+  const scale = wanted.scale ?? 1;
+  const svg = await exportToSvg({ ...drawing, appState: { ...drawing.appState, exportScale: scale } });
+  const fault = faultOf(svg);
+  if (fault !== null) throw new Error(fault);
+  const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+  return { content: xmlOf(svg), width: width * scale, height: height * scale, scale };
+}
+
+async function pngOf(drawing, wanted) {
+  const made = {};
+  const getDimensions = (width, height) => {
+    const fits = Math.min(wanted.sideMax / Math.max(width, height), Math.sqrt(wanted.pixelsMax / (width * height)));
+    if (wanted.scale !== null && wanted.scale > fits) {
+      throw new TooLarge(`At this scale the picture would be ${Math.ceil(width * wanted.scale)} by ` +
+        `${Math.ceil(height * wanted.scale)} pixels; at most ${Math.floor(fits * 1000) / 1000} fits.`);
+    }
+    made.scale = wanted.scale ?? Math.min(1, fits);
+    made.width = Math.max(1, Math.floor(width * made.scale));
+    made.height = Math.max(1, Math.floor(height * made.scale));
+    return made;
+  };
+  const blob = await exportToBlob({ ...drawing, mimeType: "image/png", getDimensions });
+  return { content: await base64Of(blob), ...made };
+}
+
+function base64Of(blob) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(blob);
+  });
+}
+
+window.nexusPictureIsReady = true;

@@ -1,0 +1,142 @@
+"""What the person reads of proposals: the list, and what one of them would make of the scene (canvas 3.4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.decision import Context, Message, PrincipalKind
+from bus.limits import result_bytes_max
+from bus.value import Record, Value, records
+from tests.actors.canvas.board import COMMENTER, Board, rectangle
+from tests.actors.canvas.proposing import MOVE_A, OTHER, SECOND, approve, propose, reject, shared_pair
+from tests.support.bench import PERSON
+from tools.errors import NOT_FOUND, Code
+
+
+def listed(board: Board, **options: Value) -> Record:
+    return board.answer("canvas_proposals", dict(options), PERSON)
+
+
+def one(board: Board, proposal_id: str) -> Record:
+    rows = dict(board.bench.rows)
+    reply = board.answer("canvas_proposal", {"proposalId": proposal_id}, PERSON)
+    assert board.bench.rows == rows, "it only looks"
+    return reply
+
+
+def test_only_the_person_reads_them() -> None:
+    """canvas 1.2"""
+    verbs = shared_pair().bench.rules.verbs
+    for verb in ("canvas_proposals", "canvas_proposal"):
+        assert verbs[verb].callers == {PrincipalKind.PERSON}
+
+
+def test_pending_ones_are_listed_oldest_first_and_page_by_page() -> None:
+    """common 7.3"""
+    board = shared_pair()
+    ids = [propose(board, by=by) for by in (COMMENTER, SECOND, COMMENTER)]
+    reject(board, ids[1])
+    assert [row["proposalId"] for row in records(listed(board), "proposals")] == [ids[0], ids[2]]
+    first = listed(board, limit=1)
+    assert ([row["proposalId"] for row in records(first, "proposals")], first["next"]) == ([ids[0]], ids[0])
+    last = listed(board, limit=1, after=ids[0])
+    assert ([row["proposalId"] for row in records(last, "proposals")], last["next"]) == ([ids[2]], None)
+
+
+def test_decided_ones_tell_by_whom_and_why() -> None:
+    """canvas 3.4"""
+    board = shared_pair()
+    first, second = propose(board), propose(board, "update", SECOND, updates=[{"id": "b", "set": {"opacity": 1}}])
+    reject(board, second, OTHER, reason="not that")
+    approve(board, first, PERSON)
+    rows = records(listed(board, all=True), "proposals")
+    assert [(row["stage"], row["decidedBy"]) for row in rows] == [("approved", "person"), ("rejected", OTHER.agent_id)]
+    fence: Record = {"untrusted": True, "source": "canvas", "text": "not that"}
+    assert rows[1]["decidedBecause"] == fence
+    assert one(board, second) == {"revision": board.revision, **rows[1]}
+
+
+def test_one_is_shown_as_the_elements_that_it_would_make() -> None:
+    """canvas 3.4"""
+    board = shared_pair()
+    shown = one(board, propose(board))
+    assert shown["would"] == {
+        "outcome": "applied",
+        "revision": board.revision + 1,
+        "elementIds": ["a", "a-label", "ab", "ab-label"],
+    }
+    elements = {str(element["id"]): element for element in records(shown, "elements")}
+    assert elements.keys() == {"a", "a-label", "ab", "ab-label"}
+    assert (elements["a"]["y"], board.element("a")["y"]) == (70, 0)
+    assert (shown["untrusted"], shown["truncated"]) == (True, False)
+
+
+def test_what_it_shows_is_what_approving_makes() -> None:
+    """canvas 3.4"""
+    board = shared_pair()
+    box: Record = {"type": "rectangle", "x": 0, "y": 400, "width": 9, "height": 9}
+    proposal_id = propose(board, "create", elements=[box])
+    (drawn,) = records(one(board, proposal_id), "elements")
+    approve(board, proposal_id)
+    times: Record = {"updated": 0, "versionNonce": 0}
+    assert {**drawn, **times} == {**board.element(str(drawn["id"])), **times}
+
+
+def test_one_that_would_conflict_says_so_and_still_shows_itself() -> None:
+    """canvas 3.4"""
+    board = shared_pair()
+    proposal_id = propose(board)
+    board.applied("update", updates=[{"id": "ab", "set": {"opacity": 10}}])
+    shown = one(board, proposal_id)
+    assert isinstance(shown["would"], dict) and shown["would"]["outcome"] == "conflict"
+    assert len(records(shown, "elements")) == 4
+
+
+def test_a_large_one_is_shown_as_far_as_it_fits() -> None:
+    """common 6.4, 7.3"""
+    board = shared_pair()
+    large: list[Value] = [{**rectangle(f"n{n}", y=500), "customData": {"f": "x" * 160_000}} for n in range(3)]
+    shown = one(board, propose(board, "create", elements=large))
+    assert shown["truncated"] is True
+    assert len(records(shown, "elements")) == 1
+    assert len(str(shown)) < result_bytes_max
+
+
+def test_what_another_release_proposed_is_told_and_never_half_applied() -> None:
+    """canvas 3.4: its tool is gone, or its arguments do not fit any more"""
+    for field, value in (("tool", "canvas_of_tomorrow"), ("arguments", {**MOVE_A, "spin": 3})):
+        board = shared_pair()
+        proposal_id = propose(board)
+        row = board.bench.rows[f"proposal/{proposal_id}"]
+        assert isinstance(row, dict)
+        board.bench.rows[f"proposal/{proposal_id}"] = {**row, field: value}
+        board.bench.state = board.bench.reloaded()
+        would = one(board, proposal_id)["would"]
+        assert isinstance(would, dict) and (would["outcome"], would["code"]) == ("rejected", "field")
+        assert approve(board, proposal_id)["code"] == "field"
+        assert reject(board, proposal_id)["outcome"] == "applied"
+
+
+@pytest.mark.parametrize("verb", ["canvas_proposals", "canvas_proposal"])
+def test_bad_arguments_and_unknown_ids(verb: str) -> None:
+    """common 1.7, 6.1"""
+    board = shared_pair()
+    assert board.refused(verb, {"limit": 0, "proposalId": ""}, PERSON).code is Code.INVALID_ARGUMENTS
+    if verb == "canvas_proposal":
+        assert board.refused(verb, {"proposalId": "nothing"}, PERSON) == NOT_FOUND
+
+
+def test_a_card_shows_whose_proposal_it_is_about() -> None:
+    """common 5.3, 5.4"""
+    board = shared_pair()
+    proposal_id = propose(board)
+    fingerprint = board.bench.rules.verbs["canvas_approve_proposal"].fingerprint
+    assert fingerprint is not None
+    context = Context(board.bench.clock.now_ms(), OTHER, "call", board.bench.address)
+    shown = [
+        fingerprint(board.state, Message("canvas_approve_proposal", {"proposalId": id_}), context)
+        for id_ in (proposal_id, "nothing")
+    ]
+    canvas: Record = {"title": "Plan", "canvasId": "canvas1"}
+    about: Record = {"proposedBy": COMMENTER.agent_id, "what": "moved", "elements": 4}
+    assert shown == [{**canvas, **about}, canvas]
