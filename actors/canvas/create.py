@@ -14,6 +14,7 @@ from actors.canvas.new_element import add_new, indexes_on_top
 from actors.canvas.outcome import Rejected
 from actors.canvas.routing import reroute
 from actors.canvas.shape import check_frame
+from actors.canvas.stacking import lift_labels
 from actors.canvas.ties import SIDES, can_be_tied_to, target_id
 from actors.canvas.tying import shape_to_tie_to, tie_and_lead, tie_as_drawn
 from bus.value import Record
@@ -52,6 +53,7 @@ def create_elements(draft: Draft, arguments: CanvasCreateElementsInput) -> None:
         if one.label is not None:
             labels.append((one, next(indexes)))  # a label lies right above what it belongs to
     words = [_Words(one.id, one.place, one.given) for one in new if _names_a_container(draft, one.id)]
+    lift_labels(draft, [label.id for label in words], [one.id for one in new])
     for one, index in labels:
         assert one.label is not None
         add_label(draft, one.id, one.label, index, f"{one.place}.label")
