@@ -213,7 +213,8 @@ def _give_back(draft: Draft, id_: str, note: Record, stale: dict[str, list[str]]
         if element is not None and element["frameId"] is None and draft.get(id_)["type"] in FRAMES:
             draft.edit(str(member), {"frameId": id_})
     label = draft.find(text(note, "label"))
-    if label is not None and label["containerId"] is None and label_of(draft, draft.get(id_)) is None:
+    is_free = label is not None and label["containerId"] is None and not any(ties_to(draft, label))
+    if label is not None and is_free and label_of(draft, draft.get(id_)) is None:
         _adopt(draft, id_, label, note.get("labelWas"))
 
 
@@ -301,7 +302,7 @@ def _tie_again_to_container(draft: Draft, id_: str, was: Value) -> None:
     unlist_from(draft, container_id, id_)
     label = draft.edit(id_, {"containerId": None})  # it comes back as a text of its own
     holder = draft.find(container_id)
-    if holder is not None and holder.get("isDeleted") is True:
+    if holder is not None and holder.get("isDeleted") is True and is_container(holder):
         note = draft.deletion(container_id) or {"revision": 0}
         draft.note_deletion(container_id, {**note, "label": id_, "labelWas": {name: label[name] for name in _PLACED}})
 

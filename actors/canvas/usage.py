@@ -3,8 +3,8 @@
 Invariants:
 - What is counted is what stays on disk for a write: the elements as they now are, since what they were moves into the
   history, and the rest of its history row. It only grows: deleting elements keeps them, for restoring.
-- Of a proposal it is the arguments, while it is pending; its proposer is then charged for the write that it became,
-  if it was approved.
+- Of a proposal it is the arguments, as long as it is pending; its proposer is then charged for the write that it
+  became, if it was approved.
 - An agent's owner has been told of all but the last `stored_report_bytes` of each canvas.
 - The person's writes are nobody's share.
 
