@@ -88,24 +88,25 @@ def canvas_at(
     canvas: Canvas,
     revision: Annotated[int, typer.Argument(min=1, help="The revision: a number from `nexus canvas history`.")],
     file: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             help="Where to; an existing file is replaced. `-`, the default, is standard output.",
             parser=typed_path,
             metavar="FILE",
         ),
-    ] = Path("-"),
+    ] = None,
     workspace: WorkspaceOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a canvas as it was at a past revision, as an Excalidraw file."""
-    refuse_in_home(file, home)
+    if file is not None:
+        refuse_in_home(file, home)
     asked: Record = {"canvas": canvas, "revision": revision, "workspace": workspace}
     parts: list[Record] = []
     answer = stream(home, "canvas.at", asked, parts.append, "Reading that revision")
     scene = scene_of(parts, answer)
-    if str(file) == "-":
+    if file is None or str(file) == "-":
         print_line(json_text(scene))
         return
     try:

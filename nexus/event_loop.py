@@ -54,7 +54,7 @@ def leave_old_objects_alone() -> None:
     A collection of everything looks at every element of every canvas in memory, half a second for a large one, while
     no thread runs. What owners keep holds no cycles, so counting references frees it; cycles that calls make die young.
     A second look comes soon and is over so few: with the usual ten looks between, the one at what two large canvases
-    had just brought into memory took 190 ms instead of 30.
+    had just brought into memory took 190 ms instead of 10.
     """
     gc.set_threshold(gc_allocations_between, gc_looks_between, _NEVER)
 

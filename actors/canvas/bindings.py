@@ -19,6 +19,7 @@ from actors.canvas.edges import (
     is_middle,
     is_ratio,
     is_within,
+    kept_ratio,
     ratio_of,
 )
 from actors.canvas.geometry import Point, absolute_points, number, text
@@ -104,11 +105,16 @@ def aimed_binding(target: Record, aim: Point) -> Record:
 def completed_binding(arrow: Record, side: str, target: Record) -> Record:
     """The binding of that side in both forms at once, so that every version of the editor reads it.
 
-    Each form that is missing is computed from the other, or from where the end lies: nothing moves by it.
+    Each form that is missing is computed from the other, or from where the end lies: nothing moves by it. A fixedPoint
+    is kept as editors write it.
     """
     binding = arrow[side]
     assert isinstance(binding, dict)
     whole: Record = dict(binding)
+    if is_ratio(whole.get("fixedPoint")):
+        whole["fixedPoint"] = kept_ratio(whole["fixedPoint"])
+    if whole.get("mode") == "":
+        del whole["mode"]
     gap = whole.get("gap")
     has_point, has_focus = is_ratio(whole.get("fixedPoint")), is_number(whole.get("focus"))
     has_gap = is_number(gap) and gap >= 0

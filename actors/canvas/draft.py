@@ -17,9 +17,10 @@ from actors.canvas.indexes import Membership, memberships
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, same
 from actors.canvas.state import HEAD, CanvasState, Head, element_row, history_row
+from actors.canvas.textsize import bytes_measured
 from actors.canvas.usage import charged, history_bytes, writing_agent
 from actors.decision import Context, Decision, Event, Put
-from bus.limits import canvas_write_bytes_max, elements_per_canvas_max, measured_characters_max
+from bus.limits import canvas_write_bytes_max, elements_per_canvas_max, measured_bytes_max
 from bus.value import Record, Value
 
 
@@ -62,15 +63,15 @@ class Draft:
         self._changed: dict[str, Record] = {}
         self._deletions: dict[str, Record | None] = {}
         self._joined: dict[Membership, list[str]] = {}
-        self._characters_measured = 0
+        self._bytes_measured = 0
 
     def count_measured(self, words: str) -> None:
         """To be told of each text before it is measured, which takes long. Raises Rejected when it becomes too much."""
-        self._characters_measured += len(words)
-        if self._characters_measured > measured_characters_max:
+        self._bytes_measured += bytes_measured(words)
+        if self._bytes_measured > measured_bytes_max:
             raise Rejected(
                 "limits",
-                f"The texts that this call lays out have more than {measured_characters_max} characters in all. "
+                f"The texts that this call lays out have more than {measured_bytes_max} bytes in all. "
                 "Shorten them, or change fewer in one call.",
             )
 

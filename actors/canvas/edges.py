@@ -101,6 +101,12 @@ def is_ratio(value: Value) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
 
 
+def kept_ratio(ratio: Value) -> Value:
+    """A fixedPoint as the editor would store it."""
+    assert is_ratio(ratio) and isinstance(ratio, list)
+    return [_ratio(item) for item in ratio if is_number(item)]
+
+
 def is_middle(ratio: Value) -> bool:
     return is_ratio(ratio) and isinstance(ratio, list) and all(_exact(item) == 0.5 for item in ratio)
 

@@ -12,9 +12,15 @@ from types import MappingProxyType
 from typing import Final
 
 from actors.canvas import fractional
-from actors.canvas.geometry import POINT_BASED, as_point, points_of
+from actors.canvas.geometry import POINT_BASED, as_point, points_of, size_of
 from actors.canvas.plain import encoded_bytes, fault_of, is_number, is_whole_text
-from bus.limits import coordinate_max, element_bytes_max, element_type_characters_max, identifier_characters_max
+from bus.limits import (
+    coordinate_max,
+    element_bytes_max,
+    element_type_characters_max,
+    identifier_characters_max,
+    line_length_max,
+)
 from bus.value import Record, Value
 
 CONTAINERS: Final = frozenset({"rectangle", "diamond", "ellipse", "arrow"})
@@ -36,6 +42,11 @@ class Field:
 
 def _is_text(value: Value) -> bool:
     return isinstance(value, str)
+
+
+def _is_name(value: Value) -> bool:
+    """For what editors take an empty text as absent."""
+    return isinstance(value, str) and value != ""
 
 
 def _is_flag(value: Value) -> bool:
@@ -126,11 +137,11 @@ BASE: Final[Mapping[str, Field]] = MappingProxyType(
         "width": Field(_is_size),
         "height": Field(_is_size),
         "angle": Field(_is_coordinate, 0),
-        "strokeColor": Field(_is_text, "#1e1e1e"),
-        "backgroundColor": Field(_is_text, "transparent"),
-        "fillStyle": Field(_is_text, "solid"),
-        "strokeWidth": Field(_is_size, 2),
-        "strokeStyle": Field(_is_text, "solid"),
+        "strokeColor": Field(_is_name, "#1e1e1e"),
+        "backgroundColor": Field(_is_name, "transparent"),
+        "fillStyle": Field(_is_name, "solid"),
+        "strokeWidth": Field(_is_above_zero, 2),
+        "strokeStyle": Field(_is_name, "solid"),
         "roundness": Field(_or_none(_is_roundness), None),
         "roughness": Field(_is_size, 1),
         "opacity": Field(_is_opacity, 100),
@@ -175,7 +186,7 @@ _OWN: Final[Mapping[str, Mapping[str, Field]]] = {
     },
     "image": {
         "fileId": Field(_or_none(_is_id), None),
-        "status": Field(_is_text, "saved"),
+        "status": Field(_is_name, "saved"),
         "scale": Field(_is_scale, [1, 1]),
         "crop": Field(_or_none(_is_record), None),
     },
@@ -183,7 +194,7 @@ _OWN: Final[Mapping[str, Mapping[str, Field]]] = {
     "magicframe": {"name": Field(_or_none(_is_text), None)},
 }
 _ELBOW: Final[Mapping[str, Field]] = {
-    "fixedSegments": Field(_or_none(lambda value: isinstance(value, list)), None),
+    "fixedSegments": Field(_or_none(lambda value: isinstance(value, list) and value != []), None),
     "startIsSpecial": Field(_or_none(_is_flag), None),
     "endIsSpecial": Field(_or_none(_is_flag), None),
 }
@@ -252,6 +263,8 @@ def _problem_as_a_whole(element: Record) -> Problem | None:
             return Problem("geometry" if name in GEOMETRY else "field", name, "is missing")
     if is_zero_sized(element):
         return Problem("geometry", "", "it has no size")
+    if element.get("type") in ("line", "arrow") and max(size_of(points_of(element))) > line_length_max:
+        return Problem("geometry", "points", f"must not reach further than {line_length_max} across or down")
     if encoded_bytes(element) > element_bytes_max:
         return Problem("limits", "", f"it is larger than {element_bytes_max} bytes")
     return None

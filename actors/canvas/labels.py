@@ -1,7 +1,8 @@
 """Texts and labels: measuring a text whose words, font or room changed, and fitting a label into its container.
 
 Nothing is measured anew that does not have to be: a text that was imported or moved keeps its size and line breaks
-(canvas 4.2). A container that is too low for its label grows, as it does in the editor (canvas 4.3).
+(canvas 4.2). A container that is too small for its label grows, by the editor's own rules (canvas 4.3), so that an
+editor that lays the label out again comes to the same lines.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Final
 from actors.canvas.bindings import container_of, label_of
 from actors.canvas.draft import Draft
 from actors.canvas.geometry import absolute_points, middle_of, number, text
-from actors.canvas.textsize import Font, measured
+from actors.canvas.textsize import Font, Measured, measured
 from bus.value import Record
 
 PADDING: Final = 5
 _ARROW_LABEL_SHARE: Final = 0.7
 _ARROW_LABEL_FONT_SIZES_MIN: Final = 11
-LINE_HEIGHTS: Final = {2: 1.15, 3: 1.2, 7: 1.15, 8: 1.25, 9: 1.15}
-"""By font family, as the editor has them; the others have 1.25."""
+LINE_HEIGHTS: Final = {2: 1.15, 3: 1.2, 6: 1.35, 7: 1.15, 9: 1.15}
+"""As a factor of the font size, by font family number, as the published editor has them; the others have 1.25."""
 
 
 def normalized(words: str) -> str:
@@ -28,7 +29,7 @@ def normalized(words: str) -> str:
 
 
 def font_of(element: Record) -> Font:
-    return Font(number(element, "fontSize"), number(element, "lineHeight"))
+    return Font(int(number(element, "fontFamily")), number(element, "fontSize"), number(element, "lineHeight"))
 
 
 def measure_free(draft: Draft, element: Record) -> Record:
@@ -47,23 +48,44 @@ def measure_free(draft: Draft, element: Record) -> Record:
 
 
 def fit_label(draft: Draft, container_id: str) -> None:
-    """Wrap, measure and place the container's label anew; let the container grow if it is too low."""
+    """Wrap, measure and place the container's label anew; let the container grow if it is too small.
+
+    Raises Rejected when the call has texts laid out beyond its share.
+    """
     container = draft.get(container_id)
     label = label_of(draft, container)
     if label is None:
         return
-    width_max = _room_across(container, label)
     draft.count_measured(text(label, "originalText"))
-    size = measured(text(label, "originalText"), font_of(label), width_max)
-    if container["type"] != "arrow":
-        needed = _needed_height(text(container, "type"), size.height)
-        if number(container, "height") < needed:
-            container = draft.edit(container_id, {"height": needed})
-    label = {**label, "text": size.text, "width": min(size.width, width_max), "height": size.height}
-    x, y = _place(container, label)
-    fields: Record = {"text": size.text, "width": label["width"], "height": size.height, "x": x, "y": y}
-    if container["type"] != "arrow":
-        fields["angle"] = container["angle"]
+    size = measured(text(label, "originalText"), font_of(label), _room_across(container, label))
+    grown = _grown(container, label, size)
+    if grown:
+        container = draft.edit(container_id, grown)
+    fields: Record = {"text": size.text, "width": size.width, "height": size.height}
+    draft.edit(str(label["id"]), fields)
+    place_label(draft, container_id)
+
+
+def place_label(draft: Draft, container_id: str) -> None:
+    """Put the container's label, as large as it is, where its alignments say; turn it as the container is turned."""
+    container = draft.get(container_id)
+    label = label_of(draft, container)
+    if label is None:
+        return
+    width, height = number(label, "width"), number(label, "height")
+    if container["type"] == "arrow":
+        middle = middle_of(absolute_points(container))
+        draft.edit(str(label["id"]), {"x": middle.x - width / 2, "y": middle.y - height / 2, "angle": 0})
+        return
+    left, top = _inner_corner(container)
+    across, down = _room_across(container, label), _room_down(container)
+    x = {"left": left, "right": left + across - width}.get(text(label, "textAlign"), left + (across - width) / 2)
+    y = {"top": top, "bottom": top + down - height}.get(text(label, "verticalAlign"), top + (down - height) / 2)
+    # A text is turned around its own middle, which goes around the middle of the room.
+    dx, dy = x + width / 2 - (left + across / 2), y + height / 2 - (top + down / 2)
+    angle = number(container, "angle")
+    turned_x, turned_y = dx * math.cos(angle) - dy * math.sin(angle), dx * math.sin(angle) + dy * math.cos(angle)
+    fields: Record = {"x": x - dx + turned_x, "y": y - dy + turned_y, "angle": container["angle"]}
     draft.edit(str(label["id"]), fields)
 
 
@@ -71,45 +93,61 @@ def is_label(draft: Draft, element: Record) -> bool:
     return container_of(draft, element) is not None
 
 
+def _grown(container: Record, label: Record, size: Measured) -> Record:
+    """What has to change of the container for a label of that size; nothing if it fits, and for arrows."""
+    kind = text(container, "type")
+    grown: Record = {}
+    if kind == "arrow":
+        return grown
+    if size.height > _room_down(container):
+        grown["height"] = _size_for(kind, size.height)
+    if size.width > _room_across(container, label):
+        grown["width"] = _size_for(kind, size.width)
+    return grown
+
+
 def _room_across(container: Record, label: Record) -> float:
-    width = number(container, "width")
-    match container["type"]:
-        case "arrow":
-            room = max(width * _ARROW_LABEL_SHARE, number(label, "fontSize") * _ARROW_LABEL_FONT_SIZES_MIN)
-        case "ellipse":
-            room = width / 2 * math.sqrt(2) - 2 * PADDING
-        case "diamond":
-            room = width / 2 - 2 * PADDING
-        case _:
-            room = width - 2 * PADDING
-    return max(room, number(label, "fontSize"))
+    """The width that a label has in the container; below 0 in a very narrow one."""
+    if container["type"] == "arrow":
+        share = number(container, "width") * _ARROW_LABEL_SHARE
+        return max(share, number(label, "fontSize") * _ARROW_LABEL_FONT_SIZES_MIN)
+    return _room_within(text(container, "type"), number(container, "width"))
 
 
-def _needed_height(kind: str, label_height: float) -> float:
-    padded = label_height + 2 * PADDING
+def _room_down(container: Record) -> float:
+    return _room_within(text(container, "type"), number(container, "height"))
+
+
+def _room_within(kind: str, size: float) -> float:
+    """Of one dimension: the largest box within an ellipse or a diamond, else all of it, without the padding."""
     match kind:
         case "ellipse":
-            return math.ceil(padded / math.sqrt(2) * 2)
+            return _rounded(size / 2 * math.sqrt(2)) - 2 * PADDING
+        case "diamond":
+            return _rounded(size / 2) - 2 * PADDING
+        case _:
+            return size - 2 * PADDING
+
+
+def _size_for(kind: str, label_size: float) -> float:
+    """The other way around: the width or height that a container needs."""
+    padded = math.ceil(label_size) + 2 * PADDING
+    match kind:
+        case "ellipse":
+            return _rounded(padded / math.sqrt(2) * 2)
         case "diamond":
             return 2 * padded
         case _:
             return padded
 
 
-def _place(container: Record, label: Record) -> tuple[float, float]:
-    width, height = number(label, "width"), number(label, "height")
-    if container["type"] == "arrow":
-        middle = middle_of(absolute_points(container))
-        return middle.x - width / 2, middle.y - height / 2
-    left, top, across, down = _inner_box(container)
-    x = {"left": left, "right": left + across - width}.get(text(label, "textAlign"), left + (across - width) / 2)
-    y = {"top": top, "bottom": top + down - height}.get(text(label, "verticalAlign"), top + (down - height) / 2)
-    return x, y
-
-
-def _inner_box(container: Record) -> tuple[float, float, float, float]:
-    """Left, top, width and height of the room for a label."""
-    x, y, width, height = (number(container, field) for field in ("x", "y", "width", "height"))
+def _inner_corner(container: Record) -> tuple[float, float]:
+    """Where the room for a label begins, left and top, before the container is turned."""
     share = {"ellipse": (1 - math.sqrt(2) / 2) / 2, "diamond": 0.25}.get(text(container, "type"), 0.0)
-    left, top = x + width * share + PADDING, y + height * share + PADDING
-    return left, top, width * (1 - 2 * share) - 2 * PADDING, height * (1 - 2 * share) - 2 * PADDING
+    left = number(container, "x") + number(container, "width") * share + PADDING
+    return left, number(container, "y") + number(container, "height") * share + PADDING
+
+
+def _rounded(size: float) -> int:
+    """To the next whole number as JavaScript rounds: halves upwards."""
+    return math.floor(size + 0.5)

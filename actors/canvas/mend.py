@@ -87,12 +87,17 @@ def _adopt_label(step: Step, container: Record) -> None:
 
 
 def _release_label(step: Step, label: Record) -> None:
-    """A text names a container that is gone, cannot hold a label or has one: it stays as a text of its own."""
+    """A text names a container that is gone, cannot hold a label or has one: it stays as a text of its own.
+
+    A label is turned as its container is, and that of an arrow not at all.
+    """
     if label["type"] != "text" or label["containerId"] is None:
         return
     holder = step.find(text(label, "containerId"))
     if holder is None or not is_container(holder) or step.label_wanted(holder) != label["id"]:
         step.change(label, {"containerId": None})
+    elif label["angle"] != (angle := 0 if holder["type"] == "arrow" else holder["angle"]):
+        step.change(label, {"angle": angle})
 
 
 def _tie(step: Step, element: Record) -> None:

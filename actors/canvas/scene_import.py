@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from actors.canvas import fractional
+from actors.canvas.as_opened import as_opened
 from actors.canvas.element import fields_of, mended, problem_of_mended
 from actors.canvas.geometry import POINT_BASED, as_point, number, points_of, size_of, text
 from actors.canvas.outcome import Rejected
@@ -127,7 +128,7 @@ def _index(read: PartRead, given: Value) -> str:
 
 def _prepared(raw: Record, import_id: str) -> Record:
     """The element with what only its type can tell: points from its first, sizes from points, original text."""
-    element: Record = {name: value for name, value in raw.items() if name not in _LEGACY}
+    element: Record = as_opened({name: value for name, value in raw.items() if name not in _LEGACY})
     for name, label in (("seed", "seed"), ("versionNonce", "nonce")):
         if name not in element:
             element[name] = derived_number(import_id, f"{label}/{text(element, 'id')}")

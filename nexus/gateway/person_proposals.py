@@ -18,7 +18,7 @@ _NO_PROPOSAL: Final = Refusal(
     Code.NOT_FOUND, "The canvas has no such proposal. `nexus canvas proposals` shows those that wait."
 )
 _OVERTAKEN: Final = Refusal(
-    Code.VERSION_CONFLICT,
+    Code.WRONG_STATE,
     "What the proposal touches was changed since it was made, so it cannot be applied; it still waits. Reject it, so "
     "that it is proposed anew.",
 )

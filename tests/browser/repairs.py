@@ -6,6 +6,7 @@ Nothing may be dropped, reordered or changed, but for what an editor does to any
 - an empty `boundElements` may be null or a list;
 - a field that it knows and the scene does not have comes back as null;
 - what it does not know is lost: elements of unknown types, unknown fields, the other editors' fields of a binding;
+- a link that is none of the web's or mail's, or holds blanks or quotes, is made safe;
 - main fills in what it has added since the release, and renames arrowheads.
 """
 
@@ -68,9 +69,19 @@ def _is_same(field: str, before: Value, after: Value) -> bool:
     if field in _BINDINGS and isinstance(before, Mapping) and isinstance(after, Mapping):
         # Each editor keeps its own form of a binding; both name the target.
         return "elementId" in after and all(before.get(name) == after[name] for name in after)
+    if (
+        field == "link"
+        and isinstance(before, str)
+        and (before != before.strip() or '"' in before or not _is_web(before))
+    ):
+        return True
     if field in _ARROWHEADS and isinstance(before, str):
         return after in (before, _RENAMED.get(before))
     return before == after
+
+
+def _is_web(link: str) -> bool:
+    return link.startswith(("http://", "https://", "mailto:"))
 
 
 def _name(element: Record) -> str:

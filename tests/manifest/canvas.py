@@ -24,6 +24,5 @@ NOT_BUILT: frozenset[str] = frozenset()
 
 PARTLY_BUILT = {
     "canvas 4.3": "measured with a width table, not with font metrics",
-    "canvas 2": "canvas_visualize comes with memory",
-    "canvas 4.6": "revisions are kept; nothing shows or reverts to them yet",
+    "canvas 2": "visualize comes with memory",
 }

@@ -29,7 +29,7 @@ RULES = {
     "security 2.24": "laundering",
 }
 
-NOT_BUILT = frozenset(f"security 2.{n}" for n in (1, 6, 8, 14, 18, 20, 21, 22))
+NOT_BUILT = frozenset(f"security 2.{n}" for n in (1, 6, 8, 18, 20, 21, 22))
 
 PARTLY_BUILT = {
     "security 2.3": "no files and no page elements are approved yet; canvases, workspaces, programs are held",
@@ -40,6 +40,7 @@ PARTLY_BUILT = {
     "security 2.15": "console and attach do not exist yet",
     "security 2.16": "sessions and launches do not exist yet; children, provider programs and runs are held",
     "security 2.17": "nothing is opened beneath a root yet; which folders can be one is held",
-    "security 2.19": "pictures and archives do not exist yet; secret rules are held",
+    "security 2.14": "console and artifacts do not exist yet; scenes, their pictures and exports are held",
+    "security 2.19": "archives do not exist yet; pictures and secret rules are held",
     "security 2.23": "artifacts do not exist yet",
 }

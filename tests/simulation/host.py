@@ -121,6 +121,10 @@ class _Preempted(Rules[Any]):
         return self._rules.upgrades
 
     @property
+    def cold(self) -> tuple[str, ...]:
+        return self._rules.cold
+
+    @property
     def follows(self) -> frozenset[str]:
         return self._rules.follows
 

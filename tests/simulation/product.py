@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from actors import roster as product_roster
@@ -20,6 +20,8 @@ from tests.simulation.history import CallRecord, Fate, Heard, Operation
 
 WORKSPACE: Final = "w1"
 AGENTS: Final = ("a1", "a2", "a3")
+COMMENTER: Final = "a3"
+"""On canvases that others made."""
 SHORT_LIVED: Final = "a4"
 SETUP_CALLS: Final = 12
 """What client 0 needs to set the home up, with some to spare."""
@@ -37,6 +39,7 @@ class KnownCanvas:
     id: str
     revision: int
     elements: list[str]
+    proposals: list[str] = field(default_factory=list)
 
 
 class HomeScript:
@@ -85,6 +88,7 @@ class HomeScript:
         ]
         if self.canvases:
             wishes += [(20, self._create_elements), (16, self._move), (8, self._summary)]
+            wishes += [(6, self._delete_or_restore), (4, self._lock), (6, self._decide_proposal)]
         if self.threads:
             wishes += [(16, self._answer)]
         chosen = rng.choices([wish for _, wish in wishes], weights=[weight for weight, _ in wishes])[0]
@@ -98,7 +102,8 @@ class HomeScript:
                 return
             self.canvases.append(KnownCanvas(canvas_id, 1, []))
             for other in AGENTS:
-                grant: Record = {"agentId": other, "role": "editor" if other != agent_id else "owner"}
+                role = "owner" if other == agent_id else "commenter" if other == COMMENTER else "editor"
+                grant: Record = {"agentId": other, "role": role}
                 self._todo.append(Operation(_canvas(canvas_id), "canvas_grant", grant, has_effects=False))
 
         body: Record = {"title": f"Plan {canvas_id}", "reason": "a run"}
@@ -118,6 +123,29 @@ class HomeScript:
         moves: list[Value] = [{"id": rng.choice(known.elements), "dx": rng.randrange(1, 50), "dy": rng.randrange(50)}]
         return self._write(rng, agent_id, "canvas_move_elements", {"moves": moves}, [], known)
 
+    def _delete_or_restore(self, rng: random.Random, agent_id: str) -> Operation:
+        known = rng.choice(self.canvases)
+        if not known.elements:
+            return self._create_elements(rng, agent_id)
+        ids: list[Value] = [rng.choice(known.elements)]
+        verb = f"canvas_{rng.choice(('delete', 'restore'))}_elements"
+        return self._write(rng, agent_id, verb, {"elementIds": ids}, [], known)
+
+    def _lock(self, rng: random.Random, agent_id: str) -> Operation:
+        known = rng.choice(self.canvases)
+        if not known.elements:
+            return self._create_elements(rng, agent_id)
+        ids: list[Value] = [rng.choice(known.elements)]
+        change: Record = {"elementIds": ids, "locked": rng.random() < 0.7, "seconds": rng.choice((1, 2, 5))}
+        return self._write(rng, agent_id, "canvas_lock_elements", change, [], known)
+
+    def _decide_proposal(self, rng: random.Random, agent_id: str) -> Operation:
+        known = next((canvas for canvas in self.canvases if canvas.proposals), None)
+        if known is None:
+            return self._create_elements(rng, COMMENTER)
+        verb = f"canvas_{rng.choice(('approve', 'approve', 'reject'))}_proposal"
+        return self._write(rng, agent_id, verb, {"proposalId": rng.choice(known.proposals)}, [], known)
+
     def _write(
         self,
         rng: random.Random,
@@ -135,14 +163,24 @@ class HomeScript:
             told = record.ok.get("revision", record.ok.get("currentRevision", 0))
             assert isinstance(told, int)
             canvas.revision = max(told, canvas.revision)
-            if record.ok["outcome"] == "applied":
-                canvas.elements.extend(ids)
+            match record.ok["outcome"]:
+                case "applied" if verb.endswith("_proposal"):
+                    canvas.proposals = [one for one in canvas.proposals if one != change["proposalId"]]
+                case "applied":
+                    canvas.elements.extend(ids)
+                case "proposed":
+                    canvas.proposals.append(str(record.ok["proposalId"]))
 
         body: Record = {"canvasId": canvas.id, "expectedRevision": canvas.revision, "reason": "a run", **change}
+        if rng.random() < 0.5:
+            body["rebase"] = "disjoint"
         return as_agent(agent_id, _canvas(canvas.id), verb, body, True, heard)
 
     def _summary(self, rng: random.Random, agent_id: str) -> Operation:
-        return Operation(_canvas(rng.choice(self.canvases).id), "canvas_summary", {}, has_effects=False)
+        canvas = _canvas(rng.choice(self.canvases).id)
+        if rng.random() < 0.4:
+            return Operation(canvas, "canvas_history", {"limit": 5}, has_effects=False)
+        return Operation(canvas, "canvas_summary", {}, has_effects=False)
 
     def _trigger(self, rng: random.Random, agent_id: str) -> Operation:
         recipient = rng.choice([other for other in (*AGENTS, SHORT_LIVED) if other != agent_id])

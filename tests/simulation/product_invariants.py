@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Final
 
 from actors.canvas.invariants import problems
+from actors.canvas.proposal import proposal_row
 from actors.canvas.state import CanvasState
 from actors.decision import Put
 from actors.mailbox.rows import Received, Sent
@@ -15,11 +16,18 @@ from bus import address
 from bus.address import Address
 from bus.codec import unpack_row
 from bus.envelope import Reply
-from bus.value import Record, Value
+from bus.value import Record, Value, records
 from tests.simulation.history import CallRecord, Fate, History
 from tests.simulation.invariants import BEFORE_REPLY_US, Disks, demand, same_answer
 from tests.simulation.product import WORKSPACE
 
+WRITES: Final = (
+    "canvas_create_elements",
+    "canvas_move_elements",
+    "canvas_delete_elements",
+    "canvas_restore_elements",
+    "canvas_lock_elements",
+)
 _END_EVENTS: Final = (
     "thread.completed",
     "thread.partial",
@@ -44,8 +52,12 @@ class ProductJudge:
     def had_effects(self, record: CallRecord) -> bool:
         assert record.ok is not None
         match record.operation.verb:
-            case "canvas_create_elements" | "canvas_move_elements":
-                return record.ok["outcome"] == "applied" and bool(record.ok["elementIds"])
+            case "canvas_approve_proposal" | "canvas_reject_proposal":
+                return record.ok["outcome"] == "applied"
+            case verb if verb in WRITES:
+                return record.ok["outcome"] == "proposed" or (
+                    record.ok["outcome"] == "applied" and bool(record.ok["elementIds"])
+                )
             case "agent_update_self":
                 return bool(record.ok["changed"])
             case "agent_trigger":
@@ -81,20 +93,30 @@ class ProductJudge:
     def _check_canvas(self, record: CallRecord, answer: Record) -> None:
         canvas, head = record.operation.to, self._disks.row(record.operation.to, "head")
         assert isinstance(head, dict)
+        if answer.get("outcome") == "proposed":
+            proposal = self._disks.row(canvas, proposal_row(str(answer["proposalId"])))
+            demand(proposal is not None, "acknowledged implies durable", record.describe(), answer)
         told = answer.get("revision", answer.get("currentRevision"))
         if not isinstance(told, int):
             return
         stored = head["revision"]
         assert isinstance(stored, int)
         demand(told <= stored, "no reply shows what is not stored", record.describe(), answer, head)
-        if record.operation.verb == "canvas_summary":
+        if record.operation.verb == "canvas_history":
+            page = [revision["revision"] for revision in records(answer, "revisions")]
+            newest = range(told, max(told - 5, 0), -1)
+            demand(page == [*newest], "the history is read with all that was decided before", record.describe(), answer)
+        if record.operation.verb in ("canvas_summary", "canvas_history"):
             demand(told >= record.floor, "no reply shows less than was told before", record.describe(), answer)
         self._told[canvas] = max(told, self._told.get(canvas, 0))
+        if record.operation.verb == "canvas_lock_elements":
+            return  # it makes no revision, and what it made may be over by now
         if answer.get("outcome") == "applied" and (
             answer.get("elementIds") or record.operation.verb == "canvas_create"
         ):
             history = self._disks.row(canvas, f"history/{told:016d}")
-            ours = isinstance(history, dict) and history["callId"] == record.id
+            made_by = history.get("approval", history) if isinstance(history, dict) else None
+            ours = isinstance(made_by, dict) and made_by["callId"] == record.id
             demand(ours, "acknowledged implies durable", record.describe(), answer, history)
 
     def _check_end(self, record: CallRecord, answer: Record, in_time: bool) -> None:
@@ -132,7 +154,13 @@ class ProductJudge:
         demand(not refused, "a refused call changes nothing", [record.describe() for record in refused])
         state = CanvasState()
         for row, value in rows.items():
-            state.apply(Put(row, value))
+            if not row.startswith("~"):  # the host's, about the owner
+                state.apply(Put(row, value))
+        made = Counter(proposal.call_id for proposal in state.proposals.values())
+        demand(max(made.values(), default=1) == 1, "one effect a call", str(canvas), made)
+        for proposal in state.proposals.values():
+            approved = proposal.call_id in calls
+            demand(approved == (proposal.stage == "approved"), "a proposal is decided once", str(canvas), proposal)
         demand(problems(state) == [], "a canvas is sound", str(canvas), problems(state))
         indexed = self._disks.row(address.workspace(WORKSPACE), f"canvas/{canvas.id}")
         assert isinstance(indexed, dict)

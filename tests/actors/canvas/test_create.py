@@ -8,7 +8,7 @@ import pytest
 
 from actors.canvas.edges import at_ratio
 from actors.canvas.geometry import Point, absolute_points, as_point
-from bus.limits import element_bytes_max, measured_characters_max
+from bus.limits import element_bytes_max, measured_bytes_max
 from bus.value import Record, Value
 from tests.actors.canvas.board import arrow, board_of, empty_board, label, number, rectangle, tied_pair
 from tests.actors.canvas.drawn import is_on_line, label_is_inside, wrong_ends
@@ -25,7 +25,7 @@ def _nested(depth: int) -> Value:
 def test_no_call_has_more_text_laid_out_than_its_share() -> None:
     """security 2.23: it takes seconds a megabyte, in which nobody else of the shard is served."""
     board = empty_board()
-    words = "x" * (measured_characters_max // 2)
+    words = "x" * (measured_bytes_max // 2)
     assert len(board.create({"type": "text", "x": 0, "y": 0, "text": words})) == 1
     texts: list[Value] = [{"type": "text", "x": 0, "y": 0, "text": words} for _ in range(3)]
     assert board.rejected("create", elements=texts) == "limits"

@@ -32,5 +32,5 @@ def test_many_keys_are_sorted_in_several_steps() -> None:
     keys = [(number * 7_919 % 20_011, f"e{number}") for number in range(20_000)]
     kept = SortedKeys[int]()
     steps = sum(1 for _ in kept.fill(iter(keys)))
-    assert steps >= 20 + 19  # runs, then merges of two
+    assert steps == 40 + 39  # runs of 500, then merges of two
     assert kept.keys == sorted(keys)
