@@ -25,6 +25,8 @@ def wrong_ends(state: CanvasState, arrow_id: str) -> Iterator[str]:
     """Every tied end of the arrow that is neither before the outline nor at its aim, as a sentence."""
     arrow = state.entries[arrow_id].element
     points = absolute_points(arrow)
+    if len(points) == 2 and target_id(arrow, SIDES[0]) == target_id(arrow, SIDES[1]):
+        return  # a loop that somebody made straight keeps its place in proportion, as nobody could lead it
     for side in SIDES:
         target = target_of(state, arrow, side)
         if target is None:
