@@ -58,8 +58,8 @@ def test_labels_are_cut_and_counted() -> None:
     """canvas 2, common 7.3"""
     board = empty_board()
     texts: list[Record] = [{"type": "text", "x": 0, "y": n, "text": "𝒳" * 300} for n in range(201)]
-    for first in range(0, len(texts), 40):
-        board.create(*texts[first : first + 40])
+    for first in range(0, len(texts), 30):
+        board.create(*texts[first : first + 30])
     reply = board.answer("canvas_get_state", {"canvasId": "canvas1"})
     labels = reply["labels"]
     assert isinstance(labels, list) and 0 < len(labels) <= 200
