@@ -130,16 +130,10 @@ def middle_of(points: list[Point]) -> Point:
 def with_points(element: Record, points: list[Point]) -> Record:
     """The fields that draw `element` through these absolute points: x, y, points, width, height, angle 0."""
     first = points[0]
-    listed: list[Value] = [[point.x - first.x, point.y - first.y] for point in points]
-    around = _box_of(points)
-    return {
-        "x": first.x,
-        "y": first.y,
-        "points": listed,
-        "width": around.right - around.left,
-        "height": around.bottom - around.top,
-        "angle": 0,
-    }
+    relative = [Point(point.x - first.x, point.y - first.y) for point in points]
+    listed: list[Value] = [[point.x, point.y] for point in relative]
+    width, height = size_of(relative)  # to the last digit what an editor computes from them
+    return {"x": first.x, "y": first.y, "points": listed, "width": width, "height": height, "angle": 0}
 
 
 def size_of(points: list[Point]) -> tuple[float, float]:

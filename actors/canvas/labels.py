@@ -12,7 +12,7 @@ from typing import Final
 
 from actors.canvas.bindings import container_of, label_of
 from actors.canvas.draft import Draft
-from actors.canvas.geometry import absolute_points, middle_of, number, text
+from actors.canvas.geometry import Point, absolute_points, middle_of, number, rotated, text
 from actors.canvas.textsize import Font, Measured, measured
 from bus.value import Record
 
@@ -56,11 +56,13 @@ def fit_label(draft: Draft, container_id: str) -> None:
     label = label_of(draft, container)
     if label is None:
         return
-    draft.count_measured(text(label, "originalText"))
-    size = measured(text(label, "originalText"), font_of(label), _room_across(container, label))
-    grown = _grown(container, label, size)
-    if grown:
-        container = draft.edit(container_id, grown)
+    size = _laid_out(draft, container, label)
+    if container["type"] != "arrow" and size.width > _room_across(container, label):
+        # The editor leaves it at the lines of the narrower room, and comes to others when it lays them out again.
+        container = draft.edit(container_id, {"width": _size_for(text(container, "type"), size.width)})
+        size = _laid_out(draft, container, label)
+    if container["type"] != "arrow" and size.height > _room_down(container):
+        draft.edit(container_id, {"height": _size_for(text(container, "type"), size.height)})
     fields: Record = {"text": size.text, "width": size.width, "height": size.height}
     draft.edit(str(label["id"]), fields)
     place_label(draft, container_id)
@@ -82,28 +84,32 @@ def place_label(draft: Draft, container_id: str) -> None:
     x = {"left": left, "right": left + across - width}.get(text(label, "textAlign"), left + (across - width) / 2)
     y = {"top": top, "bottom": top + down - height}.get(text(label, "verticalAlign"), top + (down - height) / 2)
     # A text is turned around its own middle, which goes around the middle of the room.
-    dx, dy = x + width / 2 - (left + across / 2), y + height / 2 - (top + down / 2)
-    angle = number(container, "angle")
-    turned_x, turned_y = dx * math.cos(angle) - dy * math.sin(angle), dx * math.sin(angle) + dy * math.cos(angle)
-    fields: Record = {"x": x - dx + turned_x, "y": y - dy + turned_y, "angle": container["angle"]}
-    draft.edit(str(label["id"]), fields)
+    middle = Point(left + across / 2, top + down / 2)
+    own = rotated(Point(x + width / 2, y + height / 2), middle, number(container, "angle"))
+    placed: Record = {"x": own.x - width / 2, "y": own.y - height / 2, "angle": container["angle"]}
+    draft.edit(str(label["id"]), placed)
+
+
+def carried(label: Record, before: Record, after: Record) -> Record:
+    """The fields of a label whose container was moved or turned and kept its size: it goes with it, unmeasured."""
+    x = number(label, "x") + number(after, "x") - number(before, "x")
+    y = number(label, "y") + number(after, "y") - number(before, "y")
+    if after["angle"] == before["angle"]:
+        return {"x": x, "y": y}
+    width, height = number(label, "width"), number(label, "height")
+    middle = Point(number(after, "x") + number(after, "width") / 2, number(after, "y") + number(after, "height") / 2)
+    own = rotated(Point(x + width / 2, y + height / 2), middle, number(after, "angle") - number(before, "angle"))
+    return {"x": own.x - width / 2, "y": own.y - height / 2, "angle": after["angle"]}
 
 
 def is_label(draft: Draft, element: Record) -> bool:
     return container_of(draft, element) is not None
 
 
-def _grown(container: Record, label: Record, size: Measured) -> Record:
-    """What has to change of the container for a label of that size; nothing if it fits, and for arrows."""
-    kind = text(container, "type")
-    grown: Record = {}
-    if kind == "arrow":
-        return grown
-    if size.height > _room_down(container):
-        grown["height"] = _size_for(kind, size.height)
-    if size.width > _room_across(container, label):
-        grown["width"] = _size_for(kind, size.width)
-    return grown
+def _laid_out(draft: Draft, container: Record, label: Record) -> Measured:
+    words = text(label, "originalText")
+    draft.count_measured(words)
+    return measured(words, font_of(label), _room_across(container, label))
 
 
 def _room_across(container: Record, label: Record) -> float:

@@ -57,7 +57,7 @@ def with_normal_points(element: Record) -> Record:
         listed: list[Value] = [[point.x - first.x, point.y - first.y] for point in points]
         moved: Record = {"x": number(element, "x") + first.x, "y": number(element, "y") + first.y, "points": listed}
         element = {**element, **moved}
-    width, height = size_of(points)
+    width, height = size_of(points_of(element))
     return {**element, "width": width, "height": height}
 
 

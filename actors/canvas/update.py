@@ -8,7 +8,7 @@ from actors.canvas.bindings import label_of
 from actors.canvas.draft import Draft
 from actors.canvas.element import Problem
 from actors.canvas.geometry import POINT_BASED, absolute_points, middle_of, number
-from actors.canvas.labels import fit_label, is_label, measure_free, normalized
+from actors.canvas.labels import carried, fit_label, is_label, measure_free, normalized
 from actors.canvas.outcome import Rejected
 from actors.canvas.routing import reroute, shifted
 from actors.canvas.shape import (
@@ -116,7 +116,4 @@ def _carry_label(draft: Draft, id_: str, before: Record, given: Record) -> None:
         draft.edit(str(label["id"]), shared)
         fit_label(draft, id_)
         return
-    if element["angle"] != before["angle"]:
-        shared["angle"] = element["angle"]
-    dx, dy = number(element, "x") - number(before, "x"), number(element, "y") - number(before, "y")
-    draft.edit(str(label["id"]), {**shared, **shifted(label, dx, dy)})
+    draft.edit(str(label["id"]), {**shared, **carried(label, before, element)})
