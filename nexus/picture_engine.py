@@ -104,7 +104,7 @@ def _answer(asked: Record, scene: bytes, ms_max: int) -> tuple[Record, bytes]:
     with tempfile.TemporaryDirectory(prefix="nexus-picture-", dir=short, ignore_cleanup_errors=True) as folder:
         complaints = Path(folder, "complaints")
         with complaints.open("wb") as stderr, _engine(Path(folder), stderr) as process:
-            _send(process, json.dumps(asked).encode() + b"\n" + scene)
+            _send(process, json.dumps({**asked, "folder": folder}).encode() + b"\n" + scene)
             raw = _received(process, time.monotonic() + ms_max / 1000)
         head, _, content = raw.partition(b"\n")
         try:

@@ -72,7 +72,7 @@ def _clash(draft: Draft, since: int) -> Decision | None:
 
 
 def _locked(draft: Draft, standing: Standing) -> Decision | None:
-    if not standing.heeds_locks:
+    if not standing.heeds_locks or not len(draft.state.locks):
         return None
     lock = lock_against(draft.state, draft.changed_ids(), standing.writers, standing.now_ms)
     return None if lock is None else Decision(outcome.locked(lock))

@@ -74,6 +74,13 @@ def list_on(draft: Draft, holder_id: str, id_: str, kind: str, place: int | None
         draft.edit(holder_id, {"boundElements": listed})
 
 
+def list_new_on(draft: Draft, holder_id: str, id_: str, kind: str) -> None:
+    """The same for an id that is new in this call and not listed yet, without looking through a long list."""
+    listed = draft.get(holder_id)["boundElements"]
+    before: list[Value] = listed if isinstance(listed, list) else []
+    draft.edit(holder_id, {"boundElements": [*before, {"id": id_, "type": kind}]})
+
+
 def unlist_from(draft: Draft, holder_id: str, id_: str) -> None:
     holder = draft.find_live(holder_id)
     if holder is not None and any(item.get("id") == id_ for item in bound_list(holder)):

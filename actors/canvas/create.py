@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from actors.canvas.draft import Draft
-from actors.canvas.element import Problem, problem_of
+from actors.canvas.element import CONTAINERS, Problem, problem_of
 from actors.canvas.geometry import text
 from actors.canvas.labelling import add_label, labels_an_arrow, tie_label
-from actors.canvas.new_element import add_new, indexes_on_top
+from actors.canvas.new_element import add_new, index_right_above, indexes_on_top
 from actors.canvas.outcome import Rejected
 from actors.canvas.routing import reroute
 from actors.canvas.shape import check_frame
-from actors.canvas.stacking import lift_labels
 from actors.canvas.ties import SIDES, can_be_tied_to, target_id
 from actors.canvas.tying import shape_to_tie_to, tie_and_lead, tie_as_drawn
 from bus.value import Record
@@ -46,18 +45,15 @@ class _Words:
 
 def create_elements(draft: Draft, arguments: CanvasCreateElementsInput) -> None:
     new = [_new(draft, position, given) for position, given in enumerate(arguments.elements)]
-    indexes = iter(indexes_on_top(draft, sum(1 + (one.label is not None) for one in new)))
-    labels: list[tuple[_New, str]] = []
+    indexes = _indexes(draft, new)
     for one in new:
-        add_new(draft, {**one.given, "id": one.id}, next(indexes), one.place)
-        if one.label is not None:
-            labels.append((one, next(indexes)))  # a label lies right above what it belongs to
+        add_new(draft, {**one.given, "id": one.id}, indexes[one.id], one.place)
     words = [_Words(one.id, one.place, one.given) for one in new if _names_a_container(draft, one.id)]
-    lift_labels(draft, [label.id for label in words], [one.id for one in new])
-    for one, index in labels:
-        assert one.label is not None
-        add_label(draft, one.id, one.label, index, f"{one.place}.label")
-        words.append(_Words(text(one.label, "id"), f"{one.place}.label", one.label))
+    for one in new:
+        if one.label is not None:
+            label_id = text(one.label, "id")
+            add_label(draft, one.id, one.label, indexes[label_id], f"{one.place}.label")
+            words.append(_Words(label_id, f"{one.place}.label", one.label))
     for one in new:
         check_frame(draft, draft.get(one.id), one.place)
     _tie(draft, new, words)
@@ -65,6 +61,30 @@ def create_elements(draft: Draft, arguments: CanvasCreateElementsInput) -> None:
         problem = problem_of(draft.get(one.id))
         if problem is not None:
             raise Rejected.because(problem, one.place)
+
+
+def _indexes(draft: Draft, new: list[_New]) -> dict[str, str]:
+    """By id, on top in the order given; but a label right above what it belongs to, where editors put it anyway."""
+    ids = {one.id for one in new}
+    named: dict[str, list[str]] = {}
+    above: dict[str, str] = {}
+    sequence: list[str] = []
+    for one in new:
+        container_id = text(one.given, "containerId") if one.given["type"] == "text" else ""
+        if container_id in ids - {one.id}:
+            named.setdefault(container_id, []).append(one.id)
+        elif (index := index_right_above(draft, container_id)) is not None:
+            above[one.id] = index
+        elif draft.before(container_id) is not None:
+            sequence.append(one.id)  # of the topmost element: below all that is new
+    placed = {*sequence, *above, *(id_ for labels in named.values() for id_ in labels)}
+    for one in new:
+        if one.id not in placed:
+            sequence += [one.id, *([text(one.label, "id")] if one.label is not None else []), *named.get(one.id, [])]
+    # Texts that name each other are refused, but have to have an index until then.
+    sequence += [one.id for one in new if one.id not in {*sequence, *above}]
+    indexes = zip(sequence, indexes_on_top(draft, len(sequence)), strict=True)
+    return {**dict(indexes), **above}
 
 
 def _tie(draft: Draft, new: list[_New], words: list[_Words]) -> None:
@@ -92,6 +112,9 @@ def _new(draft: Draft, position: int, element: NewElement) -> _New:
                 raise Rejected.because(Problem("field", name, words), place)
             ends[side] = text(end, "id")
     label = given.get("label")
+    if isinstance(label, dict) and given["type"] not in CONTAINERS:
+        words = "belongs to rectangles, ellipses, diamonds and arrows; put a text element beside others"
+        raise Rejected.because(Problem("field", "label", words), place)
     if isinstance(label, dict):
         said = {name: value for name, value in label.items() if value is not None}
         label = {"id": draft.context.new_id(f"label/{position}"), **said}

@@ -37,10 +37,12 @@ def outline_hit(shape: Record, gap: float, seen_from: Point, aim: Point) -> Poin
 
     None when the way begins within that distance already, or does not come so near.
     """
-    if is_within(shape, gap, seen_from):
-        return None
     start, end = _inner(shape, seen_from), _inner(shape, aim)
-    share = _ellipse_entry(shape, gap, start, end) if _is_ellipse(shape) else _entry(shape, gap, start, end)
+    if _is_ellipse(shape):
+        is_near = _ellipse_power(shape, gap, start) < 1 - _NOTHING
+        share = None if is_near else _ellipse_entry(shape, gap, start, end)
+    else:
+        share = _entry(shape, gap, start, end)
     if share is None:
         return None
     x, y = seen_from.x + (aim.x - seen_from.x) * share, seen_from.y + (aim.y - seen_from.y) * share
@@ -52,8 +54,17 @@ def is_within(shape: Record, gap: float, point: Point) -> bool:
     inner = _inner(shape, point)
     if _is_ellipse(shape):
         return _ellipse_power(shape, gap, inner) < 1 - _NOTHING
-    corners = _corners(shape)
+    return not _is_beside_box(shape, gap, inner) and _is_within(_corners(shape), gap, inner)
+
+
+def _is_within(corners: list[Point], gap: float, inner: Point) -> bool:
     return _is_inside(corners, inner) or _outside_distance(corners, inner) < gap - _NOTHING
+
+
+def _is_beside_box(shape: Record, gap: float, inner: Point) -> bool:
+    """Whether the point is certain to be at least `gap` away, which costs less than to measure how far."""
+    x, y = inner.x - number(shape, "x"), inner.y - number(shape, "y")
+    return x < -gap or y < -gap or x > number(shape, "width") + gap or y > number(shape, "height") + gap
 
 
 def distance_from(shape: Record, point: Point) -> float:
@@ -232,7 +243,27 @@ def _circle_entry(at: Point, way: Point, radius: float) -> float | None:
 def _entry(shape: Record, gap: float, start: Point, end: Point) -> float | None:
     """Which share of the way leads to a shape with corners, grown by `gap`: sides moved out, discs at the corners."""
     way = Point(end.x - start.x, end.y - start.y)
-    corners = _corners(shape)
+    # Round corners only matter near corners: where the way meets a straight side, it meets it in either case. Not so
+    # with diamonds, whose sides are drawn between the ends of the roundings, which need not lie on the plain sides.
+    plain = [_moved(centre_of(shape), spoke) for spoke in _spokes(shape)]
+    is_near = not _is_beside_box(shape, gap, start)
+    if not is_near and shape.get("roundness") is not None and shape.get("type") != "diamond":
+        share = _polygon_entry(plain, gap, start, way)
+        if share is None:
+            return None
+        at = Point(start.x + way.x * share, start.y + way.y * share)
+        far = gap + math.hypot(*_radii(shape))
+        if all(math.dist(at, corner) > far for corner in plain):
+            return share
+    corners = plain if shape.get("roundness") is None else _corners(shape)
+    return None if is_near and _is_within(corners, gap, start) else _polygon_entry(corners, gap, start, way)
+
+
+def _moved(centre: Point, spoke: Point) -> Point:
+    return Point(centre.x + spoke.x, centre.y + spoke.y)
+
+
+def _polygon_entry(corners: list[Point], gap: float, start: Point, way: Point) -> float | None:
     shares: list[float] = []
     for one, other in itertools.pairwise([*corners, corners[0]]):
         length = math.dist(one, other)
@@ -280,15 +311,9 @@ def _segment_distance(one: Point, other: Point, point: Point) -> float:
 def _corners(shape: Record) -> list[Point]:
     """The outline before rotation, clockwise from above; round corners as the editor draws them, in short pieces."""
     centre = centre_of(shape)
-    spokes = _spokes(shape)
-    corners = [Point(centre.x + spoke.x, centre.y + spoke.y) for spoke in spokes]
-    width, height = number(shape, "width"), number(shape, "height")
-    if shape.get("type") == "diamond":
-        across, down = _radius(shape, width / 2), _radius(shape, height / 2)
-        pull = 1.0
-    else:
-        across = down = _radius(shape, min(width, height))
-        pull = 2 / 3
+    corners = [_moved(centre, spoke) for spoke in _spokes(shape)]
+    across, down = _radii(shape)
+    pull = 1.0 if shape.get("type") == "diamond" else 2 / 3
     if across <= 0 or down <= 0:
         return corners
     rounded: list[Point] = []
@@ -296,6 +321,15 @@ def _corners(shape: Record) -> list[Point]:
         before, behind = corners[place - 1], corners[(place + 1) % 4]
         rounded += _rounded(corner, _along(corner, before, across, down), _along(corner, behind, across, down), pull)
     return rounded
+
+
+def _radii(shape: Record) -> tuple[float, float]:
+    """How far the rounding of a corner reaches, across and down."""
+    width, height = number(shape, "width"), number(shape, "height")
+    if shape.get("type") == "diamond":
+        return _radius(shape, width / 2), _radius(shape, height / 2)
+    radius = _radius(shape, min(width, height))
+    return radius, radius
 
 
 def _along(corner: Point, other: Point, across: float, down: float) -> Point:

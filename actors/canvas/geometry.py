@@ -132,8 +132,7 @@ def with_points(element: Record, points: list[Point]) -> Record:
     first = points[0]
     relative = [Point(point.x - first.x, point.y - first.y) for point in points]
     listed: list[Value] = [[point.x, point.y] for point in relative]
-    # Of these, as editors compute them, so that they agree to the last digit.
-    width, height = size_of(relative)
+    width, height = size_of(relative)  # to the last digit what an editor computes from them
     return {"x": first.x, "y": first.y, "points": listed, "width": width, "height": height, "angle": 0}
 
 

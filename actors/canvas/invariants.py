@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from actors.canvas.edges import is_ratio
 from actors.canvas.element import FRAMES, problem_of
 from actors.canvas.geometry import POINT_BASED, points_of, text
+from actors.canvas.plain import is_number
 from actors.canvas.state import CanvasState, Gone, Head
 from actors.canvas.ties import SIDES, bound_list, can_be_tied_to, is_container, target_id
 from bus.limits import proposals_decided_kept_max, proposals_pending_max
@@ -124,8 +126,14 @@ def _of_end(live: dict[str, Record], id_: str, arrow: Record, side: str) -> Iter
     if arrow["type"] != "arrow" or target is None or not can_be_tied_to(target) or not _lists(target, id_, "arrow"):
         yield f"{side} of {id_} is tied to something that does not have it"
     binding = arrow[side]
-    if isinstance(binding, dict) and not {"elementId", "focus", "gap", "fixedPoint", "mode"} <= binding.keys():
+    if isinstance(binding, dict) and not _is_in_both_forms(binding):
         yield f"{side} of {id_} is not in both forms"
+
+
+def _is_in_both_forms(binding: Record) -> bool:
+    gap = binding.get("gap")
+    is_of_release = is_number(binding.get("focus")) and is_number(gap) and gap >= 0
+    return is_of_release and is_ratio(binding.get("fixedPoint")) and isinstance(binding.get("mode"), str)
 
 
 def _lists(holder: Record, id_: str, kind: str) -> bool:

@@ -14,14 +14,11 @@ from bus.value import Record
 
 
 def add_label(draft: Draft, holder_id: str, given: Record, index: str, place: str) -> None:
-    """The text that a short-form label becomes, in its holder's colour, not tied yet. `given` has its id.
+    """The text that a container's short-form label becomes, in its holder's colour, not tied yet.
 
-    Raises Rejected.
+    `given` has its id. Raises Rejected.
     """
     holder = draft.get(holder_id)
-    if not is_container(holder):
-        words = "belongs to rectangles, ellipses, diamonds and arrows; put a text element beside others"
-        raise Rejected.because(Problem("field", "label", words), place.removesuffix(".label"))
     look: Record = {name: holder[name] for name in ("strokeColor", "opacity")}
     ours: Record = {"type": "text", "x": holder["x"], "y": holder["y"], "containerId": holder_id}
     add_new(draft, {**look, **given, **ours}, index, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Final
 
 from actors.canvas import fractional
@@ -31,6 +32,17 @@ TO_BE_LED: Final[Record] = {"points": [[0, 0], [1, 1]], "width": 0, "height": 0}
 def indexes_on_top(draft: Draft, count: int) -> list[str]:
     order = draft.state.in_order()
     return fractional.ascending(count, order[-1][0] if order else None)
+
+
+def index_right_above(draft: Draft, id_: str) -> str | None:
+    """An index between an element that was there before and the one above it; None when there is no such place."""
+    element = draft.before(id_)
+    order = draft.state.in_order()
+    place = 0 if element is None else bisect_right(order, (text(element, "index"), id_))
+    if element is None or place == len(order):
+        return None
+    index = fractional.between(text(element, "index"), order[place][0])
+    return index if fractional.is_valid(index) else None
 
 
 def add_new(draft: Draft, given: Record, index: str, place: str) -> None:

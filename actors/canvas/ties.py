@@ -18,6 +18,12 @@ def bound_list(element: Record) -> list[Record]:
     return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
 
 
+def bound_count(element: Record) -> int:
+    """About how many it lists, without looking at them."""
+    listed = element.get("boundElements")
+    return len(listed) if isinstance(listed, list) else 0
+
+
 def can_be_tied_to(element: Record) -> bool:
     """Whether an arrow's end may be tied to it. A label is not: its container is."""
     return element.get("type") in BINDABLE and not element.get("containerId")

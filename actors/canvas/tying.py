@@ -11,13 +11,21 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from actors.canvas.bindings import aimed_binding, completed_binding, container_of, list_on, ties_to, usual_gap
+from actors.canvas.bindings import (
+    aimed_binding,
+    completed_binding,
+    container_of,
+    list_new_on,
+    list_on,
+    ties_to,
+    usual_gap,
+)
 from actors.canvas.draft import Draft
 from actors.canvas.edges import distance_from, outline_hit
 from actors.canvas.geometry import Box, Point, absolute_points, box_of, centre_of
 from actors.canvas.outcome import Rejected
 from actors.canvas.routing import draw, draw_elbow, elbow, led
-from actors.canvas.ties import SIDES, bound_list, can_be_tied_to, target_id
+from actors.canvas.ties import SIDES, bound_count, can_be_tied_to, target_id
 from bus.value import Record
 
 _NEAR: Final = 16
@@ -65,6 +73,7 @@ def tie_and_lead(draft: Draft, arrow_id: str, targets: Mapping[str, Record], pla
     points = absolute_points(arrow)
     is_elbow, ids = arrow.get("elbowed") is True, [str(target["id"]) for target in targets.values()]
     aims = {side: centre_of(target) for side, target in targets.items()}
+    kept = [target_id(arrow, side) for side in SIDES if side not in targets]
     if len(targets) == 2 and ids[0] == ids[1]:
         if is_elbow:
             raise Rejected(
@@ -74,9 +83,10 @@ def tie_and_lead(draft: Draft, arrow_id: str, targets: Mapping[str, Record], pla
             points, aims = _loop(draft, arrow_id, targets[SIDES[0]])
     elif len(targets) == 2 and len(points) == 2:
         aims = _side_by_side(draft, arrow_id, targets, place)
-    for side, target in targets.items():
-        draft.edit(arrow_id, {side: aimed_binding(target, aims[side])})
-        list_on(draft, str(target["id"]), arrow_id, "arrow")
+    draft.edit(arrow_id, {side: aimed_binding(target, aims[side]) for side, target in targets.items()})
+    for id_ in dict.fromkeys(ids):
+        if id_ not in kept:
+            list_new_on(draft, id_, arrow_id, "arrow")
     if is_elbow:
         draw_elbow(draft, arrow_id, _elbow_course(points, targets))
     else:
@@ -105,7 +115,7 @@ def _side_by_side(draft: Draft, arrow_id: str, targets: Mapping[str, Record], pl
 
 
 def _arrows_between(draft: Draft, arrow_id: str, one: Record, other: Record) -> int:
-    if len(bound_list(one)) > len(bound_list(other)):
+    if bound_count(one) > bound_count(other):
         one, other = other, one
     arrows = {tie.arrow_id for tie in ties_to(draft, one)} - {arrow_id}
     wanted = {one["id"], other["id"]}

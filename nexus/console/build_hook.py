@@ -102,7 +102,8 @@ def _build(web: Path, folder: Path) -> None:
     node = node_folder / "bin" / "node"
     npm = node_folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     # Not `ci`: it refuses a lock without optional packages, and some registries lack those of other platforms.
-    options = ["--no-save", "--include=dev", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=60000"]
+    options = ["--no-save", "--include=dev", "--ignore-scripts"]
+    options += ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]
     _run(
         [node, npm, "install", *options],
         folder,

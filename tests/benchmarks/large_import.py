@@ -1,5 +1,4 @@
-"""What 8 agents feel while large scenes come, go, are woken and
-drawn on.
+"""What 8 agents feel while large scenes come, go, are woken and drawn on.
 
 Real processes, real MCP. Each agent moves a box on its own small canvas at a steady pace; its latency counts from the
 moment the call was due, so that a stalled server is not let off by callers that wait. The person meanwhile imports a
@@ -13,6 +12,7 @@ import asyncio
 import json
 import os
 import random
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -131,6 +131,8 @@ class Drawing:
 
     port: int
     token: str
+    elements: int
+    """Of the large one."""
     canvases: dict[int, str] = field(default_factory=dict)
     revisions: dict[int, int] = field(default_factory=dict)
 
@@ -182,7 +184,7 @@ async def import_and_export(running: Running, workspace: str, tokens: list[str],
     )
     await agents.during("overview", lambda: command(running.home, "canvas", "show", canvas))
     small = await command(running.home, "canvas", "import", str(file.with_name("small.excalidraw")), "-w", workspace)
-    drawing.canvases = {SMALL: str(small["canvasId"]), LARGE: canvas}
+    drawing.canvases = {SMALL: str(small["canvasId"]), drawing.elements: canvas}
     drawing.revisions = dict.fromkeys(drawing.canvases, 1)
     for each in drawing.canvases.values():
         await command(running.home, "canvas", "grant", each, f"bench-{AGENTS}", "editor", "-w", workspace)
@@ -208,8 +210,7 @@ def run(work: Awaitable[Any]) -> Any:
         return runner.run(work)  # type: ignore[arg-type]
 
 
-def main() -> None:
-    elements = LARGE
+def main(elements: int = LARGE) -> None:
     with running_nexus() as running:
         file = running.home.parent / "large.excalidraw"
         file.write_text(json.dumps(large_scene(elements)))
@@ -226,10 +227,14 @@ def main() -> None:
             nexus(running.home, "agent", "add", f"bench-{n}", "--workspace", workspace)["token"]
             for n in range(AGENTS + 1)
         ]
-        drawing = Drawing(running.port, token)
+        drawing = Drawing(running.port, token, elements)
         canvas = run(import_and_export(running, workspace, tokens, file, drawing))
         nexus(running.home, "down")
         up = nexus(running.home, "up", "--detach", "--port", "0")
         port = int(up["url"].split(":")[2].split("/")[0])
         drawing.port = port
         run(wake(Running(running.home, port, 0.0), tokens, canvas, drawing))
+
+
+if __name__ == "__main__":
+    main(*(int(number) for number in sys.argv[1:2]))

@@ -260,7 +260,9 @@ def test_nothing_runs_or_lies_around_after_a_picture(monkeypatch: pytest.MonkeyP
 _ASKING = """
 import sys
 from pathlib import Path
+from nexus import picture_engine
 from nexus.picture_engine import Wanted, drawn
+picture_engine._SHORT_TEMPORARY = Path(sys.argv[1])
 from nexus.console.bundle import bundle_folder
 rectangle = {"type": "rectangle", "width": 9, "height": 9, "fillStyle": "hachure", "backgroundColor": "red"}
 elements = [{**rectangle, "id": f"e{n}", "x": n, "y": n} for n in range(50_000)]
@@ -271,7 +273,8 @@ drawn({"elements": elements, "files": {}, "appState": {}}, Wanted("svg", None, T
 @pytest.mark.parametrize("killed", ["the command", "the engine"])
 def test_whatever_is_killed_in_the_middle_of_a_picture_the_browser_ends(killed: str) -> None:
     """0015, facts/browser: the browser ends when its pipe closes, whoever held the other end."""
-    asking = subprocess.Popen([sys.executable, "-c", _ASKING], stderr=subprocess.DEVNULL)
+    place = tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True)
+    asking = subprocess.Popen([sys.executable, "-c", _ASKING, place.name], stderr=subprocess.DEVNULL)
     try:
         eventually(lambda: _renderer_of(asking.pid), seconds=60, what="a browser that draws")
         engine, *others = descendants(asking.pid)
@@ -280,8 +283,13 @@ def test_whatever_is_killed_in_the_middle_of_a_picture_the_browser_ends(killed: 
         gone, alive = psutil.wait_procs([engine, *others], timeout=30)
         assert alive == [] and len(gone) > 3
         assert asking.wait(30) == (-signal.SIGKILL if killed == "the command" else 1)
+        # Of a killed command the engine removes what it can; what the browser wrote after that is left.
+        left = [path for path in Path(place.name).rglob("*") if path.is_file()]
+        assert killed == "the command" or left == []
+        assert not any("complaints" in path.name for path in left)
     finally:
         asking.kill()
+        place.cleanup()
 
 
 def _renderer_of(pid: int) -> psutil.Process | None:

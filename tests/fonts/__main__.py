@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -31,16 +32,21 @@ FAMILIES: Final = (
 EAST_ASIAN: Final = Family("xiaolai", "Xiaolai", "Xiaolai", "*.woff2", _OFL)
 
 
+def fonts_of(family: Family, package: Path, declared: Mapping[str, frozenset[int] | None]) -> list[FontFile]:
+    """The family's files. The one with the most characters first: it is the one whose names the table tells."""
+    folder = package / "dist" / "prod" / "fonts"
+    files = sorted(folder.joinpath(family.folder).glob(family.pattern))
+    read = [FontFile(file, declared.get(file.relative_to(folder).as_posix())) for file in files]
+    return sorted(read, key=lambda font: -len(font.advances))
+
+
 def main(package: Path) -> None:
+    """Write every table. Raises OSError when the folder is none of the package."""
     about = json.loads((package / "package.json").read_text("utf-8"))
     source = f"{about['name']} {about['version']}"
     declared = declared_characters(package)
-    folder = package / "dist" / "prod" / "fonts"
     for family in (*FAMILIES, EAST_ASIAN):
-        files = sorted(folder.joinpath(family.folder).glob(family.pattern))
-        # The file with the most characters first: it is the one whose names the table tells.
-        read = [FontFile(file, declared.get(file.relative_to(folder).as_posix())) for file in files]
-        fonts = sorted(read, key=lambda font: -len(font.advances))
+        fonts = fonts_of(family, package, declared)
         target = _TABLES / f"{family.module}.py"
         text = fallback_module_text if family is EAST_ASIAN else module_text
         target.write_text(text(family, fonts, source), encoding="utf-8")

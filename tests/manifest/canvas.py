@@ -23,6 +23,5 @@ RULES = {
 NOT_BUILT: frozenset[str] = frozenset()
 
 PARTLY_BUILT = {
-    "canvas 4.3": "measured with a width table, not with font metrics",
     "canvas 2": "visualize comes with memory",
 }

@@ -172,5 +172,5 @@ def test_playwrights_own_browsers_are_found_though_the_home_is_another() -> None
 
 def test_doctor_hears_which_browser_is_found(engine: Engine) -> None:
     """0015"""
-    engine("say(program='/usr/bin/chromium', foundIn='PATH') if asked == {'do': 'look'} else None")
+    engine("say(program='/usr/bin/chromium', foundIn='PATH') if asked['do'] == 'look' else None")
     assert found_browser() == ("/usr/bin/chromium", "PATH")

@@ -230,7 +230,7 @@ def _plain(element: Record, in_order: bool) -> Record:
 
 TestDrawing = Drawing.TestCase
 TestDrawing.settings = settings(
-    max_examples=100,
+    max_examples=60,
     stateful_step_count=25,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],

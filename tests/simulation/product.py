@@ -88,7 +88,7 @@ class HomeScript:
         ]
         if self.canvases:
             wishes += [(20, self._create_elements), (16, self._move), (8, self._summary)]
-            wishes += [(6, self._delete_or_restore), (4, self._lock), (6, self._decide_proposal)]
+            wishes += [(6, self._delete_or_restore), (4, self._lock), (6, self._decide_proposal), (4, self._revert)]
         if self.threads:
             wishes += [(16, self._answer)]
         chosen = rng.choices([wish for _, wish in wishes], weights=[weight for weight, _ in wishes])[0]
@@ -181,6 +181,18 @@ class HomeScript:
         if rng.random() < 0.4:
             return Operation(canvas, "canvas_history", {"limit": 5}, has_effects=False)
         return Operation(canvas, "canvas_summary", {}, has_effects=False)
+
+    def _revert(self, rng: random.Random, agent_id: str) -> Operation:
+        """By the person, to some revision that there was."""
+        canvas = rng.choice(self.canvases)
+
+        def heard(record: CallRecord) -> None:
+            if record.ok is not None and isinstance(record.ok.get("revision"), int):
+                canvas.revision = max(int(str(record.ok["revision"])), canvas.revision)
+
+        body: Record = {"canvasId": canvas.id, "expectedRevision": canvas.revision, "reason": "a run"}
+        body["to"] = rng.randint(max(1, canvas.revision - 6), canvas.revision)
+        return Operation(_canvas(canvas.id), "canvas_revert", body, has_effects=True, heard=heard)
 
     def _trigger(self, rng: random.Random, agent_id: str) -> Operation:
         recipient = rng.choice([other for other in (*AGENTS, SHORT_LIVED) if other != agent_id])

@@ -27,6 +27,7 @@ WRITES: Final = (
     "canvas_delete_elements",
     "canvas_restore_elements",
     "canvas_lock_elements",
+    "canvas_revert",
 )
 _END_EVENTS: Final = (
     "thread.completed",

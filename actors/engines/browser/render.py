@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -135,13 +136,18 @@ def _picture_of(page: Page, asked: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _end_with_input(descriptor: int) -> None:
-    """Ends this process when whoever asked is gone; the browser's driver and the browser notice by their own pipes."""
+def _end_with_input(descriptor: int, folder: Path | None) -> None:
+    """Ends this process when whoever asked is gone; the browser's driver and the browser notice by their own pipes.
+
+    `folder` was made for this process alone, and nobody else is left to remove it.
+    """
 
     def watch() -> None:
         # The descriptor, not the stream: the interpreter cannot end while a thread waits inside a stream of it.
         while os.read(descriptor, 64):
             pass
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=watch, name="asker-watch", daemon=True).start()
@@ -153,7 +159,7 @@ def main() -> None:
     source = sys.stdin.buffer
     asked = json.loads(source.readline())
     scene = source.read(asked.get("sceneBytes", 0))
-    _end_with_input(source.fileno())
+    _end_with_input(source.fileno(), Path(asked["folder"]) if "folder" in asked else None)
     answer, picture = answer_to(asked, scene)
     sys.stdout.buffer.write(json.dumps({**answer, "bytes": len(picture)}).encode() + b"\n" + picture)
     sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""A commenter's writes, and decisions on proposals, through admission (canvas 1.2; common 4, 5): plans and cards.
+"""A commenter's writes, and decisions on proposals, through admission (canvas 1.2): plans and cards.
 
 Owners in memory, as in test_plan_journey.py. `a1` owns the canvas, `a2` is a commenter on it, `a3` an editor.
 """
@@ -78,7 +78,7 @@ def board() -> Board:
 
 
 def test_a_commenters_write_is_a_step_that_proposed(board: Board) -> None:
-    """canvas 3.1, common 4"""
+    """canvas 3.1, common 4.2"""
     done(Caller(board.home, "a2").call(BY_NAME["plan_begin"], {"title": "Draw", "steps": []}))
     board.proposal()
     (step,) = board.plan("a2").happened

@@ -264,6 +264,21 @@ def test_a_short_label_has_the_colour_of_its_shape_and_lies_right_above_it() -> 
     assert board.element(words)["strokeColor"] == "#1971c2"
 
 
+def test_a_label_for_a_shape_that_was_there_lies_right_above_it_too() -> None:
+    """canvas 4.1, 4.2"""
+    board = empty_board()
+    board.create(rectangle("low"), rectangle("high", 300), rectangle("top", 600))
+    board.create(label("low-label", "low"), rectangle("new", 900), label("top-label", "top"), label("new-label", "new"))
+    assert [id_ for _, id_ in board.state.in_order()] == [
+        "low", "low-label", "high", "top", "top-label", "new", "new-label",
+    ]  # fmt: skip
+
+
+def test_texts_that_name_each_other_are_rejected() -> None:
+    """canvas 4.2"""
+    assert empty_board().rejected("create", elements=[label("one", "two"), label("two", "one")]) == "field"
+
+
 def test_nothing_of_the_short_form_is_stored() -> None:
     """canvas 4.1"""
     board = empty_board()
@@ -359,6 +374,7 @@ def test_a_bare_binding_keeps_an_end_that_was_drawn_at_its_shape_and_leads_one_t
         ({"type": "arrow", "start": {"id": "cache"}, "end": {"id": "cache"}, "elbowed": True}, "field"),
         ({"type": "line", "x": 0, "y": 0, "width": 9, "label": "words"}, "field"),
         ({"type": "text", "x": 0, "y": 0, "text": "a", "label": "words"}, "field"),
+        ({**label("x", "billing"), "label": "words"}, "field"),
         ({**rectangle("x"), "label": {"text": "words", "id": "cache"}}, "id_taken"),
         ({**rectangle("x"), "label": {"text": "words", "id": "x"}}, "id_taken"),
     ],

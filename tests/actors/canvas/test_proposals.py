@@ -29,6 +29,7 @@ WRITES: list[tuple[str, dict[str, Value]]] = [
     ("create", {"elements": [rectangle("new", y=300)]}),
     ("update", {"updates": [{"id": "a", "set": {"opacity": 50}}]}),
     ("move", MOVE_A),
+    ("connect", {"connections": [{"fromId": "b", "toId": "a", "label": "answers"}]}),
     ("delete", {"elementIds": ["a"]}),
     ("restore", {"elementIds": ["gone"]}),
 ]
@@ -64,6 +65,7 @@ def test_approving_makes_it_the_revision_that_its_proposer_would_have_made(
     twin.create(rectangle("gone", y=900))
     twin.applied("delete", elementIds=["gone"])
     grant(twin, COMMENTER, "editor")
+    grant(board, COMMENTER, "commenter")  # so that the calls have the same ids, from which those of elements derive
     directly = twin.applied(verb, COMMENTER, **arguments)
     outcome = approve(board, propose(board, verb, COMMENTER, **arguments), by)
     assert outcome == directly
@@ -360,8 +362,10 @@ def test_what_is_decided_keeps_no_arguments(board: Board) -> None:
 def test_proposals_go_with_the_canvas(board: Board) -> None:
     """canvas 2"""
     approve(board, propose(board))
-    propose(board, "delete", SECOND, elementIds=["b"])
+    proposal_id = propose(board, "delete", SECOND, elementIds=["b"])
     body: Record = {"canvasId": "canvas1", "expectedRevision": board.revision, "reason": "done"}
     board.answer("canvas_delete", body, PERSON)
+    late: Record = {**body, "proposalId": proposal_id}
+    assert board.refused("canvas_approve_proposal", late, PERSON) == NOT_FOUND
     board.go_on()
     assert [*board.bench.rows] == ["gone"]

@@ -81,6 +81,7 @@ def test_a_newer_revision_is_rejected_with_it_too() -> None:
         ("f", ("update", {"updates": [{"id": "in-f", "set": {"opacity": 50}}]})),
         ("a", ("create", {"elements": [arrow("new", "a", "far", 105, 25, [[0, 0], [1, 400]])]})),
         ("far", ("create", {"elements": [label("new", "far")]})),
+        ("far", ("connect", {"connections": [{"fromId": "a", "toId": "far"}]})),
         ("f", ("create", {"elements": [{**rectangle("new"), "frameId": "f"}]})),
         ("g1", ("create", {"elements": [{**rectangle("new"), "groupIds": ["g"]}]})),
     ],

@@ -59,10 +59,13 @@ NO_SUCH: Final[list[tuple[str, dict[str, Value]]]] = [
     ("restore_elements", {"elementIds": ["nobody"]}),
     ("move_elements", {"moves": [{"id": "a", "dx": 1}, {"id": "nobody", "dx": 1}]}),
     ("update_elements", {"updates": [{"id": "a", "set": {"frameId": "nobody"}}]}),
+    ("connect_elements", {"connections": [{"fromId": "a", "toId": "nobody"}]}),
+    ("create_elements", {"elements": [{"type": "arrow", "start": {"id": "a"}, "end": {"id": "nobody"}}]}),
 ]
 LOCKED: Final[list[tuple[str, dict[str, Value]]]] = [
     ("delete_elements", {"elementIds": ["b"]}),
     ("update_elements", {"updates": [{"id": "b", "set": {"x": 1}}]}),
+    ("connect_elements", {"connections": [{"fromId": "a", "toId": "b"}]}),
 ]
 CASES: Final[list[Case]] = [
     *each("role", VIEWER, 99, ("create_elements", A_RECTANGLE), ("move_elements", MOVE_A), ("delete", {})),
@@ -80,6 +83,7 @@ CASES: Final[list[Case]] = [
     *each("conflict", EDITOR, 1, ("approve_proposal", PENDING), ("reject_proposal", PENDING)),
     *each("conflict", EDITOR, 1, ("move_elements", {**MOVE_A, **REBASE}), ("approve_proposal", {**PENDING, **REBASE})),
     *each("conflict", EDITOR, 1, ("lock_elements", {"elementIds": A, **REBASE})),
+    *each("conflict", EDITOR, 1, ("connect_elements", {"connections": [{"fromId": "a", "toId": "c"}], **REBASE})),
     *each("conflict", COMMENTER, 1, ("move_elements", MOVE_A), ("move_elements", {**MOVE_A, **REBASE})),
     *each("lock", EDITOR, NOW, *LOCKED, ("lock_elements", {"elementIds": ["a", "b"]})),
     *each("lock", COMMENTER, NOW, *LOCKED),
@@ -87,6 +91,7 @@ CASES: Final[list[Case]] = [
     *each("unknown_element", COMMENTER, NOW, *NO_SUCH),
     *each("deleted_element", EDITOR, NOW, ("move_elements", {"moves": [{"id": "gone", "dx": 1}]})),
     *each("deleted_element", EDITOR, NOW, ("lock_elements", {"elementIds": ["gone"]})),
+    *each("deleted_element", EDITOR, NOW, ("connect_elements", {"connections": [{"fromId": "gone", "toId": "a"}]})),
     *each("id_taken", EDITOR, NOW, ("create_elements", {"elements": [rectangle("gone")]})),
     *each("geometry", COMMENTER, NOW, ("create_elements", {"elements": [rectangle("new", width=0)]})),
     *each("geometry", EDITOR, NOW, ("move_elements", {"moves": [{"id": "a", "dx": float("inf")}]})),

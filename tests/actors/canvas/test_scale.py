@@ -98,3 +98,25 @@ def test_an_old_revision_is_told_without_a_walk() -> None:
         {"elementId": "r3", "revision": board.revision, "by": EDITOR.agent_id, "what": "updated"}
     ]
     assert counted.walks == 0
+
+
+def test_a_rebased_write_looks_at_what_it_touches_however_much_was_changed_since() -> None:
+    """canvas 3.2, 5"""
+    board = _board(600)
+    board.applied(
+        "update", updates=[{"id": "r3", "set": {"groupIds": ["g"]}}, {"id": "r5", "set": {"groupIds": ["g"]}}]
+    )
+    before = board.revision
+    board.applied("update", updates=[{"id": f"r{n}", "set": {"opacity": 50}} for n in range(5, 500)])
+    board.state.entries = counted = Counted(board.state.entries)
+    body: Record = {"canvasId": "canvas1", "expectedRevision": before, "rebase": "disjoint", "reason": "r"}
+    alone = board.bench.decide("canvas_delete_elements", {**body, "elementIds": ["r4"]}, EDITOR).reply
+    assert isinstance(alone, dict)
+    assert (alone["outcome"], alone["rebasedFrom"]) == ("applied", before)
+    grouped = board.bench.decide("canvas_delete_elements", {**body, "elementIds": ["r3"]}, EDITOR).reply
+    assert isinstance(grouped, dict)
+    assert (grouped["outcome"], grouped["changedSince"]) == (
+        "conflict",
+        [{"elementId": "r5", "revision": before + 1, "by": EDITOR.agent_id, "what": "updated"}],
+    )
+    assert counted.walks == 0

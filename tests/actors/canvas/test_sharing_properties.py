@@ -25,6 +25,9 @@ WRITERS = st.sampled_from([EDITOR, OTHER, COMMENTER, SECOND, PERSON])
 CALLS: st.SearchStrategy[tuple[str, Record]] = st.one_of(
     st.builds(lambda id_, dx: ("move", {"moves": [{"id": id_, "dx": dx, "dy": 10}]}), IDS, st.integers(-99, 99)),
     st.builds(lambda id_, to: ("update", {"updates": [{"id": id_, "set": {"opacity": to}}]}), IDS, st.integers(0, 100)),
+    st.builds(
+        lambda one, other: ("connect", {"connections": [{"fromId": one, "toId": other, "label": "to"}]}), IDS, IDS
+    ),
     st.builds(lambda id_: ("delete", {"elementIds": [id_]}), IDS),
     st.builds(lambda id_: ("restore", {"elementIds": [id_]}), IDS),
     st.builds(
