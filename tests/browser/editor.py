@@ -50,6 +50,10 @@ class Editor:
         """Open the file in the whole editor, fonts loaded."""
         self.page.evaluate("file => judge.mount(file)", file)
 
+    def load_font(self, family: int, characters: str) -> None:
+        """Have the font of that number, and those it falls back to, for these characters."""
+        self.page.evaluate("([family, characters]) => judge.loadFont(family, characters)", [family, characters])
+
     def elements(self) -> dict[str, Record]:
         """What the mounted editor has, by id, in its order; deleted elements too."""
         return {str(element["id"]): element for element in _elements(self.page.evaluate("judge.elements()"))}

@@ -60,6 +60,21 @@ window.judge = {
     await document.fonts.ready;
   },
 
+  // The font of that number and its fallbacks, as far as these characters need them.
+  async loadFont(family, characters) {
+    const own = Object.keys(editor.FONT_FAMILY).find((key) => editor.FONT_FAMILY[key] === family);
+    const name = own === "Helvetica" ? "Liberation Sans" : own;
+    if (![...document.fonts].some((face) => face.family.replaceAll("\"", "") === name)) {
+      await this.mount(JSON.stringify({ type: "excalidraw", elements: [] })); // which registers them
+    }
+    for (const each of [name, "Xiaolai"]) {
+      const faces = await document.fonts.load(`20px "${each}"`, characters);
+      if (faces.length === 0) {
+        throw new Error(`no font ${each}`);
+      }
+    }
+  },
+
   // Deleted elements too.
   elements() {
     return api.getSceneElementsIncludingDeleted();
