@@ -51,3 +51,30 @@ def test_an_empty_canvas_and_one_with_many_labels_are_told_briefly() -> None:
     lines = canvas_lines(many)
     assert lines[0] == "labels: 25 and more"
     assert lines[-1] == "  and 15 more; --json prints them"
+
+
+def test_roles_proposals_and_locks_are_told_with_names() -> None:
+    """canvas 1.1, 2"""
+    fence: Record = {"untrusted": True, "source": "canvas", "text": "tidy\x1b up"}
+    proposal: Record = {"proposalId": "p1", "by": "a1", "what": "moved", "elementCount": 3, "reason": fence}
+    lock: Record = {"elementId": "e1", "holder": "person", "until": "2026-11-30T12:00:00.000Z"}
+    told: Record = {
+        "title": "Plan",
+        "roles": [{"agentId": "a1", "role": "commenter"}, {"agentId": "gone", "role": "owner"}],
+        "names": {"a1": "Ada"},
+        "proposals": [proposal] * 12,
+        "proposalCount": 30,
+        "locks": [lock],
+        "lockCount": 1,
+        "labels": [],
+    }
+    lines = canvas_lines(told)
+    assert lines[1:6] == [
+        "roles: 2",
+        "  commenter Ada",
+        "  owner     gone",
+        "proposals: 30",
+        "  p1  Ada, 3 moved: tidy\\x1b up",
+    ]
+    assert "  and 20 more; --json prints them" in lines
+    assert lines[-3:] == ["locks: 1", "  e1  person until 2026-11-30T12:00:00.000Z", "labels: none"]

@@ -37,8 +37,8 @@ def scene_in(lines: list[dict[str, Any]]) -> dict[str, Record]:
 
 def a_past(writes: int) -> Board:
     board = tied_pair()
-    for dy in range(writes):
-        board.applied("move", moves=[{"id": "a", "dx": 1, "dy": dy}])
+    for _ in range(writes):
+        board.applied("move", moves=[{"id": "a", "dx": 1, "dy": 2}])
     return board
 
 

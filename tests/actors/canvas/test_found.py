@@ -10,7 +10,7 @@ import pytest
 from actors import canvas
 from actors.canvas import RULES
 from actors.decision import PrincipalKind
-from bus.value import Record
+from bus.value import Record, records
 from tests.actors.canvas.board import EDITOR, STRANGER, Board, board_of, empty_board, rectangle
 from tests.support.bench import PERSON
 from tests.support.source import syntax_of
@@ -104,3 +104,12 @@ def test_the_rules_are_pure() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not {name.split(".")[0] for name in names} & impure, file.name
             assert all(not name.startswith("actors.") or name.startswith(_OWN) for name in names), file.name
+
+
+def test_the_person_reads_every_role_without_the_scene() -> None:
+    """canvas 1.1, 5"""
+    board = board_of("checkout")
+    told = board.answer("canvas_roles", {}, PERSON)
+    assert {str(one["agentId"]): one["role"] for one in records(told, "roles")} == board.state.roles
+    assert RULES.verbs["canvas_roles"].head_only
+    assert Board().refused("canvas_roles", {}, PERSON) == NOT_FOUND
