@@ -35,6 +35,7 @@ WRITES: dict[str, dict[str, Value]] = {
     "canvas_create_elements": {"elements": [{"type": "rectangle", "x": 0, "y": 0, "width": 1, "height": 1}]},
     "canvas_update_elements": {"updates": [{"id": "e", "set": {"x": 1}}]},
     "canvas_move_elements": {"moves": [{"id": "e", "dx": 1, "dy": 1}]},
+    "canvas_connect_elements": {"connections": [{"fromId": "e", "toId": "e"}]},
     "canvas_delete_elements": {"elementIds": ["e"]},
     "canvas_restore_elements": {"elementIds": ["e"]},
     "canvas_lock_elements": {"elementIds": ["e"]},
