@@ -15,7 +15,7 @@ from actors.canvas import outcome
 from actors.canvas.draft import Draft
 from actors.canvas.locking import lock_against
 from actors.canvas.outcome import Rejected
-from actors.canvas.rebase import changed_under
+from actors.canvas.rebase import clash
 from actors.decision import Decision
 from tools.canvas.inputs import CanvasWrite
 
@@ -51,8 +51,8 @@ def attempted(draft: Draft, change: Change[Arguments], arguments: Arguments, ter
     try:
         change.rule(draft, arguments)
     except Rejected as refused:
-        return _clash(draft, since) or _rejected(refused)
-    stopped = _clash(draft, since) or _locked(draft, terms)
+        return clash(draft, since) or _rejected(refused)
+    stopped = clash(draft, since) or _locked(draft, terms)
     if stopped is not None:
         return stopped
     try:
@@ -62,13 +62,6 @@ def attempted(draft: Draft, change: Change[Arguments], arguments: Arguments, ter
     assert isinstance(decision.reply, dict)
     reply = decision.reply if since >= revision else {**decision.reply, "rebasedFrom": since}
     return Decision(reply, decision.effects)
-
-
-def _clash(draft: Draft, since: int) -> Decision | None:
-    if since >= draft.head.revision:
-        return None
-    changed = changed_under(draft, since)
-    return Decision(outcome.conflict_over(draft.state, draft.head.revision, changed)) if changed else None
 
 
 def _locked(draft: Draft, terms: Terms) -> Decision | None:

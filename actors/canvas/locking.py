@@ -18,7 +18,7 @@ from actors.canvas.access import asked, may_write
 from actors.canvas.draft import Draft
 from actors.canvas.lock import LAPSE, Lock
 from actors.canvas.outcome import Rejected
-from actors.canvas.rebase import changed_under
+from actors.canvas.rebase import clash
 from actors.canvas.state import CanvasState, Head, lock_row
 from actors.decision import (
     CancelTimer,
@@ -68,8 +68,8 @@ def lock_elements(state: CanvasState, message: Message, context: Context) -> Dec
     try:
         wanted = _wanted(draft, arguments)
     except Rejected as refused:
-        return _clash(draft, arguments) or Decision(outcome.rejected(refused.code, refused.message))
-    return _clash(draft, arguments) or _changed(state, head, wanted, arguments, role, context)
+        return clash(draft, arguments.expectedRevision) or Decision(outcome.rejected(refused.code, refused.message))
+    return clash(draft, arguments.expectedRevision) or _changed(state, head, wanted, arguments, role, context)
 
 
 def lapse(state: CanvasState, message: Message, context: Context) -> Decision:
@@ -97,13 +97,6 @@ def _wanted(draft: Draft, arguments: CanvasLockElementsInput) -> list[str]:
         else:
             draft.require(id_, f"elementIds.{position}")
     return [*draft.named_ids]
-
-
-def _clash(draft: Draft, arguments: CanvasLockElementsInput) -> Decision | None:
-    if arguments.expectedRevision >= draft.head.revision:
-        return None
-    changed = changed_under(draft, arguments.expectedRevision)
-    return Decision(outcome.conflict_over(draft.state, draft.head.revision, changed)) if changed else None
 
 
 def _changed(
