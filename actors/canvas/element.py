@@ -258,7 +258,7 @@ def problem_of_changed(known: Record, element: Record, is_whole: bool) -> Proble
     """
     if known.get("type") != element.get("type") or known.get("elbowed") != element.get("elbowed"):
         return problem_of(element)
-    changed: Record = {name: value for name, value in element.items() if value is not known.get(name, _ABSENT)}
+    changed = _other_than(known, element)
     malformed = _malformed(changed, fields_of(element))
     return malformed or _problem_as_a_whole(element, not is_whole or not _SIZES.isdisjoint(changed))
 
@@ -285,9 +285,16 @@ def _problem_as_a_whole(element: Record, has_other_size: bool = True) -> Problem
     return None
 
 
-def malformed_field(element: Record) -> Problem | None:
-    """The first field that is there and cannot be kept. Rules may compute with an element that has none."""
-    return _malformed(element, fields_of(element))
+def malformed_field(element: Record, known: Record | None = None) -> Problem | None:
+    """The first field that is there and cannot be kept. Rules may compute with an element that has none.
+
+    With an element of the same type that has none, only what is another value there is looked at.
+    """
+    return _malformed(element if known is None else _other_than(known, element), fields_of(element))
+
+
+def _other_than(known: Record, element: Record) -> Record:
+    return {name: value for name, value in element.items() if value is not known.get(name, _ABSENT)}
 
 
 def _malformed(given: Record, fields: Mapping[str, Field]) -> Problem | None:

@@ -27,7 +27,7 @@ from actors.canvas.bindings import (
 )
 from actors.canvas.draft import Draft
 from actors.canvas.element import FRAMES
-from actors.canvas.geometry import as_point, text
+from actors.canvas.geometry import as_point, points_count, text
 from actors.canvas.labels import fit_label
 from actors.canvas.routing import BOX_FIELDS, lead_again, reroute
 from actors.canvas.ties import SIDES, bound_count, bound_list, can_be_tied_to, is_container, target_id
@@ -110,7 +110,8 @@ def _take_from_others(
     label = label_of(draft, element)
     if label is not None:
         note["label"] = label["id"]
-    draft.work.listed(bound_count(element))
+    # Now, and twice when it is restored: a deletion that was done must not be too much to take back.
+    draft.work.listed(3 * bound_count(element))
     untied: list[Value] = [_untie(draft, tie) for tie in ties_to(draft, element) if tie.arrow_id not in doomed]
     if untied:
         note["untied"] = untied
@@ -153,7 +154,7 @@ def _boxes_of_holders(draft: Draft, element: Record) -> Record:
 
 def _untie(draft: Draft, tie: Tie) -> Value:
     arrow = draft.get(tie.arrow_id)
-    count_turned(draft, arrow)
+    draft.work.arrow(points_count(arrow))  # it may have to be led when it is tied again
     end = end_of(arrow, tie.side)
     draft.edit(tie.arrow_id, {tie.side: None})
     return {"arrow": tie.arrow_id, "side": tie.side, "binding": arrow[tie.side], "at": [end.x, end.y]}
@@ -282,10 +283,10 @@ def _adopt(draft: Draft, id_: str, label: Record, was: Value) -> None:
 
 
 def _tie_end(draft: Draft, id_: str, untied: Record, stale: dict[str, list[str]]) -> None:
-    draft.work.listed(1)
     arrow_id, side, at = text(untied, "arrow"), text(untied, "side"), as_point(untied.get("at"))
     arrow, target = draft.find(arrow_id), draft.get(id_)
     if arrow is None or arrow.get(side) is not None or not can_be_tied_to(target):
+        draft.work.listed(1)
         return
     tied = draft.edit(arrow_id, {side: untied["binding"]})
     if arrow.get("isDeleted") is True:

@@ -49,7 +49,7 @@ def update_elements(draft: Draft, arguments: CanvasUpdateElementsInput) -> None:
         draft.work.given(given_bytes(given))
         _check_settable(draft, element, given, place)
         changed: Record = {**element, **given}
-        check_fields(changed, given, place)
+        check_fields(changed, given, place, element)
         if element["type"] in POINT_BASED:
             if given.keys() & _SHAPING:
                 draft.work.points(points_count(changed))

@@ -15,6 +15,7 @@ from bus.limits import (
     given_bytes_a_us,
     listed_cost_us,
     measured_bytes_max,
+    measured_line_bytes,
     point_cost_us,
     point_kept_cost_us,
     text_byte_cost_us,
@@ -69,7 +70,8 @@ class Work:
         if self._is_bounded and self._texts_bytes > measured_bytes_max:
             raise Rejected(
                 "limits",
-                f"The texts that this call lays out have more than {measured_bytes_max} bytes in all. "
+                f"The texts that this call lays out have more than {measured_bytes_max} bytes in all, each line end "
+                f"counted as {measured_line_bytes}. "
                 "Shorten them, or change fewer in one call.",
             )
         self._charge(size * text_byte_cost_us)
