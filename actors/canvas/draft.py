@@ -257,7 +257,9 @@ class Draft:
             nonce = nonce if nonce != last_nonce else nonce ^ 1
         element = {**element, "versionNonce": nonce, "updated": self._now_ms}
         known = self._checked.get(id_) if before is None else before
-        problem = problem_of(element) if known is None else problem_of_changed(known, element, is_whole=before is not None)
+        problem = (
+            problem_of(element) if known is None else problem_of_changed(known, element, is_whole=before is not None)
+        )
         if problem is not None:
             raise Rejected.because(problem, self._places.get(id_, f"The changed element {position} (from 0)"))
         record: Record = {
