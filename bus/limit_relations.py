@@ -7,6 +7,7 @@ from bus.limits import (
     activity_owners_told,
     agents_created_by_one_max,
     agents_per_workspace_max,
+    arrow_cost_us,
     authority_noted_ms,
     backup_hold_ms_max,
     before_reply_wait_ms,
@@ -23,6 +24,7 @@ from bus.limits import (
     credentials_per_agent_max,
     disk_full_bytes_max,
     element_bytes_max,
+    element_cost_us,
     element_depth_max,
     elements_per_call_max,
     elements_per_canvas_max,
@@ -61,6 +63,7 @@ from bus.limits import (
     locks_per_agent_max,
     locks_per_canvas_max,
     login_shell_ms_max,
+    measured_bytes_max,
     name_characters_max,
     outbox_rows_a_read,
     outbox_window_parcels,
@@ -95,6 +98,7 @@ from bus.limits import (
     request_body_bytes_max,
     reserve_bytes,
     result_bytes_max,
+    revert_bytes_max,
     scene_bytes_max,
     scene_deadline_ms,
     scene_elements_bytes_max,
@@ -119,11 +123,13 @@ from bus.limits import (
     task_envelope_bytes_max,
     task_instructions_bytes_max,
     teams_file_bytes_max,
+    text_byte_cost_us,
     threads_listed_default,
     threads_listed_max,
     threads_looked_at_max,
     topics_per_link_max,
     value_depth_max,
+    write_cost_us_max,
 )
 
 assert request_body_bytes_max > scene_bytes_max > task_envelope_bytes_max
@@ -184,6 +190,10 @@ assert (
     < state_proposals_bytes_max
 )
 assert proposal_bytes_max < proposals_pending_bytes_max < canvas_write_bytes_max
+assert revert_bytes_max < canvas_write_bytes_max
+# A call of as many arrows as it may name, led between labelled shapes and with labels of their own, is not too much.
+assert elements_per_call_max * (3 * element_cost_us + arrow_cost_us) < write_cost_us_max
+assert measured_bytes_max * text_byte_cost_us < write_cost_us_max
 assert proposals_pending_per_agent_max < proposals_pending_max
 assert 0 < lock_seconds_default <= lock_seconds_max
 assert elements_per_call_max <= locks_per_agent_max < locks_per_canvas_max

@@ -7,7 +7,7 @@ truth, `boundElements` follows. Only live elements are tied: a deleted one keeps
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 from actors.canvas.draft import Draft
@@ -22,7 +22,7 @@ from actors.canvas.edges import (
     kept_ratio,
     ratio_of,
 )
-from actors.canvas.geometry import Point, absolute_points, number, text
+from actors.canvas.geometry import Point, absolute_points, number, points_count, text
 from actors.canvas.plain import is_number
 from actors.canvas.ties import SIDES, bound_list, target_id
 from bus.value import Record, Value
@@ -66,25 +66,20 @@ def ties_to(draft: Draft, element: Record) -> Iterator[Tie]:
                     yield Tie(text(item, "id"), side)
 
 
-def list_on(draft: Draft, holder_id: str, id_: str, kind: str, place: int | None = None) -> None:
-    """Let the holder's boundElements say that `id_` is tied to it, once: last, or at that place from 0."""
-    listed: list[Value] = [*bound_list(draft.get(holder_id))]
-    if all(not isinstance(item, dict) or item.get("id") != id_ for item in listed):
-        listed.insert(len(listed) if place is None else place, {"id": id_, "type": kind})
-        draft.edit(holder_id, {"boundElements": listed})
+def list_on(draft: Draft, holder_id: str, id_: str, kind: str) -> None:
+    """Let the holder's boundElements say that `id_` is tied to it, once, last.
+
+    Raises Rejected when the call changes too much, as all that ties does (work.py).
+    """
+    if id_ not in draft.bound_ids(holder_id):
+        draft.bind(holder_id, {"id": id_, "type": kind})
 
 
-def list_new_on(draft: Draft, holder_id: str, id_: str, kind: str) -> None:
-    """The same for an id that is new in this call and not listed yet, without looking through a long list."""
-    listed = draft.get(holder_id)["boundElements"]
-    before: list[Value] = listed if isinstance(listed, list) else []
-    draft.edit(holder_id, {"boundElements": [*before, {"id": id_, "type": kind}]})
-
-
-def unlist_from(draft: Draft, holder_id: str, id_: str) -> None:
+def unlist_from(draft: Draft, holder_id: str, ids: Collection[str]) -> None:
+    """Let the holder, if it is live, list none of these. For many at once: one by one they take a walk each."""
     holder = draft.find_live(holder_id)
-    if holder is not None and any(item.get("id") == id_ for item in bound_list(holder)):
-        kept: list[Value] = [item for item in bound_list(holder) if item.get("id") != id_]
+    if holder is not None and not draft.bound_ids(holder_id).isdisjoint(ids):
+        kept: list[Value] = [item for item in bound_list(holder) if item.get("id") not in ids]
         draft.edit(holder_id, {"boundElements": kept})
 
 
@@ -120,8 +115,7 @@ def completed_binding(arrow: Record, side: str, target: Record) -> Record:
     has_gap = is_number(gap) and gap >= 0
     if has_point and has_focus and has_gap and isinstance(whole.get("mode"), str):
         return whole
-    points = absolute_points(arrow)
-    end, seen_from = (points[0], points[1]) if side == SIDES[0] else (points[-1], points[-2])
+    end, seen_from = _last_part(arrow, side)
     is_elbow = arrow.get("elbowed") is True
     if not has_gap:
         whole["gap"] = max(distance_from(target, end), 0 if is_elbow else GAP_MIN)
@@ -160,4 +154,25 @@ def usual_gap(target: Record) -> float:
 
 
 def end_of(arrow: Record, side: str) -> Point:
-    return absolute_points(arrow)[0 if side == SIDES[0] else -1]
+    """Where that end of an arrow is seen."""
+    return _last_part(arrow, side)[0]
+
+
+def count_turned(draft: Draft, arrow: Record) -> None:
+    """Charge for an arrow whose ends are asked for: only if it is turned all of its points are looked at.
+
+    Raises Rejected when the call computes with too many (work.py).
+    """
+    if number(arrow, "angle") != 0:
+        draft.work.points(points_count(arrow))
+
+
+def _last_part(arrow: Record, side: str) -> tuple[Point, Point]:
+    """That end, and the point next to it."""
+    if number(arrow, "angle") == 0:
+        # The others need not be looked at.
+        listed = arrow["points"]
+        assert isinstance(listed, list)
+        arrow = {**arrow, "points": listed[:2] if side == SIDES[0] else listed[-2:]}
+    points = absolute_points(arrow)
+    return (points[0], points[1]) if side == SIDES[0] else (points[-1], points[-2])

@@ -7,17 +7,20 @@ what a person draws for it and what follows its shapes.
 from __future__ import annotations
 
 from actors.canvas.draft import Draft
-from actors.canvas.element import problem_of
 from actors.canvas.labelling import add_label, tie_label
 from actors.canvas.new_element import TO_BE_LED, add_new, indexes_on_top
-from actors.canvas.outcome import Rejected
 from actors.canvas.ties import SIDES
-from actors.canvas.tying import shape_to_tie_to, tie_and_lead
+from actors.canvas.tying import Between, shape_to_tie_to, tie_and_lead
 from bus.value import Record
 from tools.canvas.inputs import CanvasConnectElementsInput, Connection
 
 
 def connect_elements(draft: Draft, arguments: CanvasConnectElementsInput) -> None:
+    """The rule of canvas_connect_elements (canvas 2).
+
+    Raises Rejected for ends that are not there or cannot be tied to, for two shapes with the same centre, and when the
+    call changes too much (work.py).
+    """
     connections = arguments.connections
     indexes = iter(indexes_on_top(draft, sum(1 + (one.label is not None) for one in connections)))
     ids: list[str] = []
@@ -28,19 +31,16 @@ def connect_elements(draft: Draft, arguments: CanvasConnectElementsInput) -> Non
         add_new(draft, _arrow(draft, ids[-1], connection, place), next(indexes), place)
         if connection.label is not None:
             labels.append((position, next(indexes)))
+    between = Between(draft)
     for position, connection in enumerate(connections):
         place = f"connections.{position}"
         ends = zip(SIDES, _ends(draft, connection, place), strict=True)
-        tie_and_lead(draft, ids[position], dict(ends), place)
+        tie_and_lead(draft, ids[position], dict(ends), place, between)
     for position, index in labels:
         label = connections[position].label
         given: Record = {"id": draft.context.new_id(f"label/{position}"), "text": label}
         add_label(draft, ids[position], given, index, f"connections.{position}")
         tie_label(draft, str(given["id"]), given, f"connections.{position}")
-    for position, id_ in enumerate(ids):
-        problem = problem_of(draft.get(id_))
-        if problem is not None:
-            raise Rejected.because(problem, f"connections.{position}")
 
 
 def _ends(draft: Draft, connection: Connection, place: str) -> tuple[Record, Record]:

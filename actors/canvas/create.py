@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from actors.canvas.draft import Draft
-from actors.canvas.element import CONTAINERS, Problem, problem_of
+from actors.canvas.element import CONTAINERS, Problem
 from actors.canvas.geometry import text
 from actors.canvas.labelling import add_label, labels_an_arrow, tie_label
 from actors.canvas.new_element import add_new, index_right_above, indexes_on_top
@@ -15,7 +15,7 @@ from actors.canvas.outcome import Rejected
 from actors.canvas.routing import reroute
 from actors.canvas.shape import check_frame
 from actors.canvas.ties import SIDES, can_be_tied_to, target_id
-from actors.canvas.tying import shape_to_tie_to, tie_and_lead, tie_as_drawn
+from actors.canvas.tying import Between, shape_to_tie_to, tie_and_lead, tie_as_drawn
 from bus.value import Record
 from tools.canvas.inputs import CanvasCreateElementsInput, NewElement
 
@@ -44,6 +44,13 @@ class _Words:
 
 
 def create_elements(draft: Draft, arguments: CanvasCreateElementsInput) -> None:
+    """The rule of canvas_create_elements (canvas 2).
+
+    Raises Rejected for elements that cannot stand in a scene, ids that are taken, containers, frames, files and ends
+    that are not there, and when the call changes too much (work.py).
+    """
+    for given in arguments.elements:
+        draft.work.points(len(given.points))
     new = [_new(draft, position, given) for position, given in enumerate(arguments.elements)]
     indexes = _indexes(draft, new)
     for one in new:
@@ -57,10 +64,6 @@ def create_elements(draft: Draft, arguments: CanvasCreateElementsInput) -> None:
     for one in new:
         check_frame(draft, draft.get(one.id), one.place)
     _tie(draft, new, words)
-    for one in new:
-        problem = problem_of(draft.get(one.id))
-        if problem is not None:
-            raise Rejected.because(problem, one.place)
 
 
 def _indexes(draft: Draft, new: list[_New]) -> dict[str, str]:
@@ -71,7 +74,7 @@ def _indexes(draft: Draft, new: list[_New]) -> dict[str, str]:
     sequence: list[str] = []
     for one in new:
         container_id = text(one.given, "containerId") if one.given["type"] == "text" else ""
-        if container_id in ids - {one.id}:
+        if container_id in ids and container_id != one.id:
             named.setdefault(container_id, []).append(one.id)
         elif (index := index_right_above(draft, container_id)) is not None:
             above[one.id] = index
@@ -82,20 +85,22 @@ def _indexes(draft: Draft, new: list[_New]) -> dict[str, str]:
         if one.id not in placed:
             sequence += [one.id, *([text(one.label, "id")] if one.label is not None else []), *named.get(one.id, [])]
     # Texts that name each other are refused, but have to have an index until then.
-    sequence += [one.id for one in new if one.id not in {*sequence, *above}]
+    placed = {*sequence, *above}
+    sequence += [one.id for one in new if one.id not in placed]
     indexes = zip(sequence, indexes_on_top(draft, len(sequence)), strict=True)
     return {**dict(indexes), **above}
 
 
 def _tie(draft: Draft, new: list[_New], words: list[_Words]) -> None:
     """Arrows are led when the shapes have their labels, which may make them higher; arrows' labels come last."""
-    late = [one for one in words if labels_an_arrow(draft, one.id)]
+    late = {one.id: one for one in words if labels_an_arrow(draft, one.id)}
     for label in words:
-        if label not in late:
+        if label.id not in late:
             tie_label(draft, label.id, label.given, label.place)
+    between = Between(draft)
     for one in new:
-        _tie_arrow(draft, one)
-    for label in late:
+        _tie_arrow(draft, one, between)
+    for label in late.values():
         tie_label(draft, label.id, label.given, label.place)
     reroute(draft)
 
@@ -128,7 +133,7 @@ def _names_a_container(draft: Draft, id_: str) -> bool:
     return element["type"] == "text" and element["containerId"] is not None
 
 
-def _tie_arrow(draft: Draft, new: _New) -> None:
+def _tie_arrow(draft: Draft, new: _New, between: Between) -> None:
     to_be_led: dict[str, Record] = {}
     for side in SIDES:
         if side in new.ends:
@@ -139,7 +144,9 @@ def _tie_arrow(draft: Draft, new: _New) -> None:
             if not tie_as_drawn(draft, new.id, side, target):
                 to_be_led[side] = target
     if to_be_led:
-        tie_and_lead(draft, new.id, to_be_led, new.place)
+        tie_and_lead(draft, new.id, to_be_led, new.place, between)
+    else:
+        between.tell(new.id)
 
 
 def _bound_target(draft: Draft, new: _New, side: str) -> Record:

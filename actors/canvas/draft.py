@@ -7,20 +7,22 @@ for every kind of change (canvas 4.1), and nothing that an editor would choke on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 
 from actors.canvas import outcome
-from actors.canvas.element import problem_of
+from actors.canvas.element import problem_of, problem_of_changed
 from actors.canvas.entry import Entry
-from actors.canvas.indexes import Membership, memberships
+from actors.canvas.geometry import points_count
+from actors.canvas.indexes import Membership, is_member, memberships
 from actors.canvas.outcome import Rejected
-from actors.canvas.plain import encoded_bytes, same
+from actors.canvas.plain import encoded_bytes, same_record
 from actors.canvas.state import HEAD, CanvasState, Head, element_row, history_row
 from actors.canvas.textsize import bytes_measured
 from actors.canvas.usage import charged, history_bytes, writing_agent
+from actors.canvas.work import Work
 from actors.decision import Context, Decision, Event, Put
-from bus.limits import canvas_write_bytes_max, elements_per_canvas_max, measured_bytes_max
+from bus.limits import canvas_write_bytes_max, elements_per_canvas_max
 from bus.value import Record, Value
 
 
@@ -65,17 +67,21 @@ class Draft:
         self._changed: dict[str, Record] = {}
         self._deletions: dict[str, Record | None] = {}
         self._joined: dict[Membership, list[str]] = {}
-        self._bytes_measured = 0
+        self._touched: set[str] = set()
+        self._checked: dict[str, Record] = {}
+        self._places: dict[str, str] = {}
+        self._bound: dict[str, tuple[Value, set[str]]] = {}
+        self.work = Work()
 
     def count_measured(self, words: str) -> None:
         """To be told of each text before it is measured, which takes long. Raises Rejected when it becomes too much."""
-        self._bytes_measured += bytes_measured(words)
-        if self._bytes_measured > measured_bytes_max:
-            raise Rejected(
-                "limits",
-                f"The texts that this call lays out have more than {measured_bytes_max} bytes in all. "
-                "Shorten them, or change fewer in one call.",
-            )
+        self.work.text(bytes_measured(words))
+
+    def touch(self, id_: str, element: Record) -> None:
+        """Charge for an element that will be changed, once. Raises Rejected when it becomes too much (work.py)."""
+        if id_ not in self._touched:
+            self._touched.add(id_)
+            self.work.element(points_count(element))
 
     @property
     def named_ids(self) -> Collection[str]:
@@ -135,19 +141,50 @@ class Draft:
         entry = self.state.entries.get(id_)
         return None if entry is None else entry.deletion
 
-    def add(self, element: Record) -> None:
+    def add(self, element: Record, checked: Record | None = None, place: str = "") -> None:
+        """Put an element. Raises Rejected when the call changes too much.
+
+        A new one may come with what it was when its fields were checked, which need not be checked again, and with
+        where the call gives it, for what is said of it at the end.
+        """
         id_ = element["id"]
         assert isinstance(id_, str)
+        self.touch(id_, element)
         self._changed[id_] = element
+        if checked is not None:
+            self._checked[id_] = checked
+        if place:
+            self._places[id_] = place
         self._note_memberships(element)
 
     def edit(self, id_: str, fields: Record) -> Record:
-        """Set fields of an element; answers it as it then is."""
+        """Set fields of an element; answers it as it then is. Raises Rejected when the call changes too much."""
         element = {**self.get(id_), **fields}
+        self.touch(id_, element)
         self._changed[id_] = element
         if "groupIds" in fields or "frameId" in fields:
             self._note_memberships(element)
         return element
+
+    def bound_ids(self, holder_id: str) -> Set[str]:
+        """Ids in the element's boundElements, without walking over a long list each time."""
+        listed = self.get(holder_id).get("boundElements")
+        known = self._bound.get(holder_id)
+        if known is None or known[0] is not listed:
+            items = listed if isinstance(listed, list) else []
+            self.work.listed(len(items))
+            ids = {str(item.get("id")) for item in items if isinstance(item, dict)}
+            known = self._bound[holder_id] = (listed, ids)
+        return known[1]
+
+    def bind(self, holder_id: str, item: Record) -> None:
+        """Add what is not listed there yet to the end of the element's boundElements."""
+        self.bound_ids(holder_id)
+        listed, ids = self._bound[holder_id]
+        longer: Value = [*(listed if isinstance(listed, list) else []), item]
+        self.edit(holder_id, {"boundElements": longer})
+        ids.add(str(item["id"]))  # of this draft alone
+        self._bound[holder_id] = (longer, ids)
 
     def note_deletion(self, id_: str, deletion: Record | None) -> None:
         self._deletions[id_] = deletion
@@ -158,13 +195,12 @@ class Draft:
 
     def members(self, membership: Membership) -> Iterator[Record]:
         """The live elements that belong to that frame or group, as they now are; none is walked over that does not and
-        did not."""
-        candidates = [*self.state.kept.members.get(membership, ()), *self._joined.get(membership, ())]
-        for id_ in dict.fromkeys(candidates):
+        did not. Raises Rejected when the call has looked at too many."""
+        kept, joined = self.state.kept.members.get(membership, ()), self._joined.get(membership, ())
+        self.work.listed(len(kept) + len(joined))
+        for id_ in dict.fromkeys([*kept, *joined]):
             element = self.now(id_)
-            if element is None or element.get("isDeleted") is True:
-                continue
-            if membership in memberships(element):
+            if element is not None and element.get("isDeleted") is not True and is_member(element, membership):
                 yield element
 
     def finish(self) -> Decision:
@@ -174,17 +210,20 @@ class Draft:
         if not touched and not noted:
             return Decision(outcome.applied(self.head.revision, ()))
         revision = self.head.revision + 1
-        entries = [self._entry(id_, revision, position) for position, id_ in enumerate(touched)]
+        sizes = _Sizes()
+        entries = [self._entry(id_, revision, position, sizes) for position, id_ in enumerate(touched)]
         # A note on an element that did not change itself must not claim that it did.
-        entries += [replace(self.state.entries[id_], deletion=self._deletions[id_]) for id_ in noted]
+        for id_ in noted:
+            entries.append(replace(self.state.entries[id_], deletion=self._deletions[id_]))
+            sizes.add_present(entries[-1].to_record())
         elements = [Put(element_row(str(entry.element["id"])), entry.to_record()) for entry in entries]
-        history = self._history(touched, self._notes_before(entries), revision)
-        size = sum(encoded_bytes(effect.value) for effect in elements)
-        _check_size(size + encoded_bytes(history))
+        notes = self._notes_before(entries)
+        sizes.add_past(notes)
+        history = self._history(touched, notes, revision)
         head, told = charged(
             self._next_head(entries, revision),
             writing_agent(self.context.principal),
-            size + history_bytes(len(touched)) - (0 if self.approval is None else self.approval.frees),
+            sizes.present + history_bytes(len(touched)) - (0 if self.approval is None else self.approval.frees),
             self.context,
         )
         effects = (*elements, Put(HEAD, head.to_record()), Put(history_row(revision), history))
@@ -202,14 +241,13 @@ class Draft:
 
     def _is_as_before(self, id_: str) -> bool:
         before = self.before(id_)
-        # Compared with == first, since it copes with numbers that are not finite and JSON does not.
-        return before is not None and before == self._changed[id_] and same(before, self._changed[id_])
+        return before is not None and same_record(before, self._changed[id_])
 
     def _deletion_differs(self, id_: str) -> bool:
         entry = self.state.entries.get(id_)
         return entry is not None and entry.deletion != self._deletions[id_]
 
-    def _entry(self, id_: str, revision: int, position: int) -> Entry:
+    def _entry(self, id_: str, revision: int, position: int, sizes: _Sizes) -> Entry:
         before, element = self.before(id_), self._changed[id_]
         nonce = self.context.number(f"nonce/{id_}")
         if before is None:
@@ -220,9 +258,12 @@ class Draft:
             element = {**element, "version": version + 1}
             nonce = nonce if nonce != last_nonce else nonce ^ 1
         element = {**element, "versionNonce": nonce, "updated": self._now_ms}
-        problem = problem_of(element)
+        known = self._checked.get(id_) if before is None else before
+        problem = (
+            problem_of(element) if known is None else problem_of_changed(known, element, is_whole=before is not None)
+        )
         if problem is not None:
-            raise Rejected.because(problem, f"The changed element {position} (from 0)")
+            raise Rejected.because(problem, self._places.get(id_, f"The changed element {position} (from 0)"))
         record: Record = {
             "element": element,
             "revision": revision,
@@ -232,6 +273,8 @@ class Draft:
         deletion = self.deletion(id_)
         if element["isDeleted"] is True and deletion is not None:
             record["deletion"] = deletion
+        sizes.add_present(record)
+        sizes.add_past(before)
         return Entry.from_record(record)
 
     def _next_head(self, entries: Iterable[Entry], revision: int) -> Head:
@@ -278,6 +321,25 @@ class Draft:
         return record
 
 
-def _check_size(size: int) -> None:
-    if size > canvas_write_bytes_max:
-        raise Rejected("limits", "This call would rewrite too much at once. Change fewer elements in one call.")
+class _Sizes:
+    """Bytes of the rows of a write, added up while they are made. Raises Rejected as soon as they are too many."""
+
+    def __init__(self) -> None:
+        self.present = 0
+        self._past = 0
+
+    def add_present(self, entry: Record) -> None:
+        self.present += encoded_bytes(entry)
+        self._check()
+
+    def add_past(self, value: Value) -> None:
+        self._past += encoded_bytes(value)
+        self._check()
+
+    def _check(self) -> None:
+        if self.present + self._past > canvas_write_bytes_max:
+            raise Rejected(
+                "limits",
+                f"This call would write more than {canvas_write_bytes_max} bytes: what it changes, as it is and as it "
+                "was. Change fewer elements in one call.",
+            )

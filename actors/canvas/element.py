@@ -29,6 +29,7 @@ CONTAINERS: Final = frozenset({"rectangle", "diamond", "ellipse", "arrow"})
 FRAMES: Final = frozenset({"frame", "magicframe"})
 
 _REQUIRED: Final = object()
+_ABSENT: Final = object()
 _VERSION_MAX: Final = 2**53
 
 
@@ -201,6 +202,7 @@ _ELBOW: Final[Mapping[str, Field]] = {
 _FIELDS: Final[Mapping[str, Mapping[str, Field]]] = {kind: {**BASE, **own} for kind, own in _OWN.items()}
 _ELBOW_FIELDS: Final[Mapping[str, Field]] = {**_FIELDS["arrow"], **_ELBOW}
 
+_SIZES: Final = frozenset({"width", "height", "points"})
 GEOMETRY: Final = frozenset({"x", "y", "width", "height", "angle", "points"})
 
 
@@ -249,6 +251,18 @@ def problem_of(element: Record) -> Problem | None:
     return malformed_field(element) or _problem_as_a_whole(element)
 
 
+def problem_of_changed(known: Record, element: Record, is_whole: bool) -> Problem | None:
+    """`problem_of`, for an element made from one whose fields were found good: looks at those that are other values.
+
+    `is_whole` says that `known` has no problem as a whole either, as what is stored has none.
+    """
+    if known.get("type") != element.get("type") or known.get("elbowed") != element.get("elbowed"):
+        return problem_of(element)
+    changed = _other_than(known, element)
+    malformed = _malformed(changed, fields_of(element))
+    return malformed or _problem_as_a_whole(element, not is_whole or not _SIZES.isdisjoint(changed))
+
+
 def problem_of_mended(element: Record) -> Problem | None:
     """The same for what `mended` made of a faultless element: only what has no default can be malformed still."""
     for name, field in fields_of(element).items():
@@ -257,27 +271,40 @@ def problem_of_mended(element: Record) -> Problem | None:
     return _problem_as_a_whole(element)
 
 
-def _problem_as_a_whole(element: Record) -> Problem | None:
+def _problem_as_a_whole(element: Record, has_other_size: bool = True) -> Problem | None:
     for name in fields_of(element):
         if name not in element:
             return Problem("geometry" if name in GEOMETRY else "field", name, "is missing")
-    if is_zero_sized(element):
-        return Problem("geometry", "", "it has no size")
-    if element.get("type") in ("line", "arrow") and max(size_of(points_of(element))) > line_length_max:
-        return Problem("geometry", "points", f"must not reach further than {line_length_max} across or down")
+    if has_other_size:
+        if is_zero_sized(element):
+            return Problem("geometry", "", "it has no size")
+        if element.get("type") in ("line", "arrow") and max(size_of(points_of(element))) > line_length_max:
+            return Problem("geometry", "points", f"must not reach further than {line_length_max} across or down")
     if encoded_bytes(element) > element_bytes_max:
         return Problem("limits", "", f"it is larger than {element_bytes_max} bytes")
     return None
 
 
-def malformed_field(element: Record) -> Problem | None:
-    """The first field that is there and cannot be kept. Rules may compute with an element that has none."""
-    fault = fault_of(element)
+def malformed_field(element: Record, known: Record | None = None) -> Problem | None:
+    """The first field that is there and cannot be kept. Rules may compute with an element that has none.
+
+    With an element of the same type that has none, only what is another value there is looked at.
+    """
+    return _malformed(element if known is None else _other_than(known, element), fields_of(element))
+
+
+def _other_than(known: Record, element: Record) -> Record:
+    return {name: value for name, value in element.items() if value is not known.get(name, _ABSENT)}
+
+
+def _malformed(given: Record, fields: Mapping[str, Field]) -> Problem | None:
+    fault = fault_of(given)
     if fault is not None:
         code = {"TOO_DEEP": "limits", "NOT_FINITE": "geometry"}.get(fault.name, "field")
         return Problem(code, "", f"it {fault.value}")
-    for name, field in fields_of(element).items():
-        if name in element and not field.accepts(element[name]):
+    for name, value in given.items():
+        field = fields.get(name)
+        if field is not None and not field.accepts(value):
             return Problem("geometry" if name in GEOMETRY else "field", name, _complaint(name))
     return None
 

@@ -47,6 +47,8 @@ class Box:
 def number(element: Record, field: str) -> float:
     """A numeric field of a stored element, 0 when it is absent (unknown types may lack some)."""
     value = element.get(field)
+    if type(value) is float and math.isfinite(value):  # the usual one, asked for a hundred times for each arrow
+        return value
     return value if is_number(value) else 0
 
 
@@ -61,6 +63,12 @@ def points_of(element: Record) -> list[Point]:
     if not isinstance(listed, list):
         return []
     return [point for item in listed if (point := as_point(item)) is not None]
+
+
+def points_count(element: Record) -> int:
+    """How many points it lists, without looking at them."""
+    listed = element.get("points")
+    return len(listed) if isinstance(listed, list) else 0
 
 
 def as_point(item: Value) -> Point | None:
@@ -91,9 +99,8 @@ def absolute_points(element: Record) -> list[Point]:
 
 
 def centre_of(element: Record) -> Point:
-    return Point(
-        number(element, "x") + number(element, "width") / 2, number(element, "y") + number(element, "height") / 2
-    )
+    x, y = number(element, "x"), number(element, "y")
+    return Point(x + number(element, "width") / 2, y + number(element, "height") / 2)
 
 
 def box_of(element: Record) -> Box:

@@ -49,6 +49,15 @@ def memberships(element: Record) -> Iterator[Membership]:
         yield "group", str(group)
 
 
+def is_member(element: Record, membership: Membership) -> bool:
+    """Whether `memberships` of the element has that one."""
+    kind, id_ = membership
+    if kind == "frame":
+        return element.get("frameId") == id_
+    groups = element.get("groupIds")
+    return isinstance(groups, list) and id_ in groups
+
+
 def words_of(element: Record) -> str:
     """What the element says in the overview: a text's words, a frame's name; empty for the rest."""
     if element["type"] == "text":

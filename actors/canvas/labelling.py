@@ -25,6 +25,7 @@ def add_label(draft: Draft, holder_id: str, given: Record, index: str, place: st
 
 
 def labels_an_arrow(draft: Draft, id_: str) -> bool:
+    """Whether the text names an arrow as its container, live or not; it is tied after the arrow is led (canvas 4.3)."""
     container = draft.find(text(draft.get(id_), "containerId"))
     return container is not None and container["type"] == "arrow"
 

@@ -21,6 +21,11 @@ _STAY = Point(0, 0)
 
 
 def move_elements(draft: Draft, arguments: CanvasMoveElementsInput) -> None:
+    """The rule of canvas_move_elements (canvas 2, 4.2). Distances are scene units.
+
+    Raises Rejected for elements that are not there or deleted, numbers that are not finite, labels that would leave
+    their containers, and when the call changes too much (work.py).
+    """
     ways: dict[str, Point] = {}
     for position, move in enumerate(arguments.moves):
         ways[move.id] = _way(draft, move, f"moves.{position}")
@@ -63,6 +68,7 @@ def _take_along(draft: Draft, ways: dict[str, Point], include_group: bool) -> No
             taken.add(membership)
             for companion in _companions(draft, membership):
                 if companion not in ways:
+                    draft.touch(companion, draft.get(companion))  # before all are gathered: there may be very many
                     ways[companion] = ways[id_]
                     if draft.get(companion)["type"] in FRAMES:
                         waiting.append(companion)
@@ -86,7 +92,7 @@ def _companions(draft: Draft, membership: Membership) -> Iterator[str]:
 
 
 def outermost_group(element: Record) -> str | None:
-    """groupIds has the innermost first."""
+    """The id of the group that holds all other groups of the element, which editors list last (canvas 4.4)."""
     groups = element["groupIds"]
     return str(groups[-1]) if isinstance(groups, list) and groups else None
 

@@ -11,7 +11,7 @@ from actors.canvas.element import Problem, completed, fields_of
 from actors.canvas.geometry import POINT_BASED, number, text
 from actors.canvas.labels import LINE_HEIGHTS, measure_free
 from actors.canvas.outcome import Rejected
-from actors.canvas.plain import fault_of
+from actors.canvas.plain import fault_of, given_bytes
 from actors.canvas.shape import (
     check_fields,
     check_file,
@@ -46,19 +46,23 @@ def index_right_above(draft: Draft, id_: str) -> str | None:
 
 
 def add_new(draft: Draft, given: Record, index: str, place: str) -> None:
-    """Add the element to the draft, complete. `given` has its id, which must be new. Raises Rejected."""
+    """Add the element to the draft, complete. `given` has its id, which must be new.
+
+    Raises Rejected, also when the call changes too much (work.py).
+    """
     id_ = text(given, "id")
     if draft.find(id_) is not None:
         raise Rejected("id_taken", f"{place}: its id is taken, on this canvas or earlier in this call.")
-    draft.add(_built(draft, given, index, place))
+    draft.work.given(given_bytes(given))
+    draft.add(*_built(draft, given, index, place), place)
 
 
-def _built(draft: Draft, given: Record, index: str, place: str) -> Record:
-    """The element complete and by itself. Raises Rejected."""
+def _built(draft: Draft, given: Record, index: str, place: str) -> tuple[Record, Record]:
+    """The element complete and by itself, and as it was when its fields were checked. Raises Rejected."""
     kept: Record = {name: value for name, value in given.items() if name not in _OURS}
     if kept.get("isDeleted") is True:
         raise Rejected.because(Problem("field", "isDeleted", "must not be true for a new element"), place)
-    if fault_of(kept) is None and kept["type"] in POINT_BASED:
+    if kept["type"] in POINT_BASED and fault_of(kept) is None:
         kept = _with_points(kept, given)
     ours: Record = {
         "seed": kept.get("seed", draft.context.number(f"seed/{text(given, 'id')}")),
@@ -68,7 +72,7 @@ def _built(draft: Draft, given: Record, index: str, place: str) -> Record:
         "boundElements": [],
         "updated": draft.context.now_ms,
     }
-    element = completed({**kept, **ours})
+    element = checked = completed({**kept, **ours})
     check_fields(element, given, place)
     if element["type"] in POINT_BASED and "points" in element:
         element = with_right_angles(with_normal_points(element))
@@ -77,7 +81,7 @@ def _built(draft: Draft, given: Record, index: str, place: str) -> Record:
     _check_presence(element, place)
     check_size(element, place)
     check_file(draft, element, place)
-    return element
+    return element, checked
 
 
 def _with_points(kept: Record, given: Record) -> Record:

@@ -10,7 +10,7 @@ from typing import Final, TypeGuard
 import orjson
 
 from bus.limits import element_depth_max
-from bus.value import Value
+from bus.value import Record, Value
 
 _INTEGER_MAX: Final = 2**63 - 1
 
@@ -84,9 +84,30 @@ def encoded_bytes(value: Value) -> int:
     return len(orjson.dumps(value))
 
 
+def given_bytes(value: Value) -> int:
+    """The same of a value that may have a fault; 0 for one that cannot be written at all."""
+    try:
+        return len(orjson.dumps(value))
+    except TypeError:
+        return 0
+
+
 def same(left: Value, right: Value) -> bool:
     """Whether two faultless values are written alike. Unlike ==, tells true from 1."""
     return left is right or orjson.dumps(left) == orjson.dumps(right)
+
+
+def same_record(left: Record, right: Record) -> bool:
+    """The same of two records of which one was made from the other: only what is not the very same value is compared.
+
+    With == first, since it copes with numbers that are not finite and JSON does not.
+    """
+    if left.keys() != right.keys():
+        return False
+    differing = [name for name, value in left.items() if value is not right[name]]
+    return all(left[name] == right[name] for name in differing) and all(
+        same(left[name], right[name]) for name in differing
+    )
 
 
 def is_number(value: object) -> TypeGuard[int | float]:

@@ -51,6 +51,9 @@ def revert(draft: Draft, arguments: CanvasRevert) -> None:
     if [revision_in(row) for row in rows] != [*range(revision, arguments.to, -1)]:
         raise _too_much("So many revisions cannot be taken back at once.")
     past = past_at(rows)
+    if len(past.elements) > revert_elements_max:
+        raise _too_much(f"More than {revert_elements_max} elements would change.")
+    draft.work.lift()  # what a revert may change is bounded here
     take_away(draft, [id_ for id_, was in past.elements.items() if was is None])
     for id_, was in past.elements.items():
         if was is not None:

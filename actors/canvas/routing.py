@@ -24,10 +24,11 @@ from actors.canvas.geometry import (
     centre_of,
     middle_of,
     number,
+    points_count,
     rotated,
     with_points,
 )
-from actors.canvas.ties import SIDES, target_id
+from actors.canvas.ties import SIDES, bound_count, target_id
 from bus.value import Record, Value
 
 BOX_FIELDS: Final = ("x", "y", "width", "height", "angle")
@@ -40,25 +41,32 @@ _LENGTH_MIN: Final = 10
 def reroute(draft: Draft, settled: Collection[str] = ()) -> None:
     """Lead every arrow that is tied to something whose box changed in this call, or that changed itself.
 
-    Arrows named in `settled` are where they belong already; so are new ones.
+    Arrows named in `settled` are where they belong already; so are new ones. Raises Rejected when they are too many
+    or have too many points (work.py).
     """
+    settled = {*settled}
     arrows: dict[str, None] = {}
     for id_ in draft.changed_ids():
         before, element = draft.before(id_), draft.find_live(id_)
-        if before is None or element is None or not _box_differs(before, element):
+        if before is None or element is None or not box_differs(before, element):
             continue
-        if element["type"] == "arrow":
-            arrows[id_] = None
-        for tie in ties_to(draft, element):
-            arrows[tie.arrow_id] = None
+        draft.work.listed(bound_count(element))
+        tied = (tie.arrow_id for tie in ties_to(draft, element))
+        for arrow_id in [id_, *tied] if element["type"] == "arrow" else tied:
+            if arrow_id not in arrows and arrow_id not in settled and draft.before(arrow_id) is not None:
+                draft.work.arrow(points_count(draft.get(arrow_id)))
+                arrows[arrow_id] = None
     for arrow_id in arrows:
-        if arrow_id not in settled and draft.before(arrow_id) is not None:
-            _follow(draft, arrow_id)
+        _follow(draft, arrow_id)
 
 
 def lead_again(draft: Draft, arrow_id: str, sides: Collection[str]) -> None:
-    """Lead those tied ends of an arrow that was tied again after it or its shapes had changed."""
+    """Lead those tied ends of an arrow that was tied again after it or its shapes had changed.
+
+    Raises Rejected when the call leads too many arrows (work.py).
+    """
     arrow = draft.get(arrow_id)
+    draft.work.arrow(points_count(arrow))
     points, targets = absolute_points(arrow), _targets(draft, arrow)
     sides = [side for side in sides if side in targets]
     if not sides or (_is_loop(targets) and len(points) == 2):
@@ -76,7 +84,8 @@ def lead_again(draft: Draft, arrow_id: str, sides: Collection[str]) -> None:
     draw(draft, arrow_id, led(draft, arrow, points, [*targets] if len(points) == 2 else sides))
 
 
-def _box_differs(before: Record, element: Record) -> bool:
+def box_differs(before: Record, element: Record) -> bool:
+    """Whether the element is seen at another place or in another shape."""
     return any(before.get(field) != element.get(field) for field in (*BOX_FIELDS, "points"))
 
 
@@ -89,7 +98,7 @@ def _follow(draft: Draft, arrow_id: str) -> None:
         return
     way = _common_way(draft, targets)
     if way is not None:
-        if len(targets) == 2 and not _box_differs(before, arrow):
+        if len(targets) == 2 and not box_differs(before, arrow):
             _shift(draft, arrow, way)
             return
         if _are_near([Point(point.x + way.x, point.y + way.y) for point in old], points):
@@ -135,7 +144,7 @@ def _is_settled(draft: Draft, side: str, was: tuple[Record, list[Point]], now: t
     """Whether nothing changed for that end: neither its shape nor what it is seen from."""
     target = draft.get(target_id(now[0], side) or "")
     before = draft.before(str(target["id"])) or target
-    if was[0].get(side) != now[0].get(side) or _box_differs(before, target):
+    if was[0].get(side) != now[0].get(side) or box_differs(before, target):
         return False
     then = _seen_from(was[1], side, _former_aim(draft, was[0], _other(side)))
     return _is_near(then, _seen_from(now[1], side, _aim(draft, now[0], _other(side))))
@@ -248,7 +257,7 @@ def _keep_by_boxes(draft: Draft, arrow_id: str, old: list[Point], points: list[P
     if arrow.get("elbowed") is not True:
         target = targets[SIDES[0]]
         before = draft.before(str(target["id"])) or target
-        if _box_differs(before, target):
+        if box_differs(before, target):
             wanted = [followed(before, target, point) for point in points]
             wanted = led(draft, arrow, wanted, SIDES) if len(wanted) > 2 else wanted
         else:

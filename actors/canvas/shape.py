@@ -13,9 +13,12 @@ from actors.canvas.routing import elbow
 from bus.value import Record, Value
 
 
-def check_fields(element: Record, given: Record, place: str) -> None:
-    """Raises Rejected for fields that cannot be kept, or that another type of element has."""
-    problem = malformed_field(element)
+def check_fields(element: Record, given: Record, place: str, known: Record | None = None) -> None:
+    """Raises Rejected for fields that cannot be kept, or that another type of element has.
+
+    `known` is the stored element that it was made from, whose fields need not be looked at again.
+    """
+    problem = malformed_field(element, known)
     if problem is None and "text" in given and element["type"] != "text":
         problem = Problem("field", "text", "belongs to text elements; a label is a text whose containerId is the shape")
     if problem is None and "points" in given and element["type"] not in POINT_BASED:

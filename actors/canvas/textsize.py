@@ -7,6 +7,7 @@ from typing import Final
 
 from actors.canvas.fonts.table import font_table
 from actors.canvas.wrapping import wrapped
+from bus.limits import measured_line_bytes
 
 _TAB: Final = " " * 8
 """A canvas draws a tab as one space, so Excalidraw draws spaces instead; `originalText` keeps the tab."""
@@ -50,8 +51,11 @@ def measured(text: str, font: Font, width_max: float | None = None) -> Measured:
 
 
 def bytes_measured(text: str) -> int:
-    """What `measured` has to look at: the text as it is drawn, in UTF-8."""
-    return len(_drawn(text).encode())
+    """What `measured` has to look at: the text as it is drawn, in UTF-8, and so many bytes for each line end.
+
+    Short lines cost more than their bytes, whatever is in them.
+    """
+    return len(_drawn(text).encode()) + text.count("\n") * measured_line_bytes
 
 
 def _drawn(text: str) -> str:

@@ -8,6 +8,7 @@ its upper right corner.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -15,14 +16,14 @@ from actors.canvas.bindings import (
     aimed_binding,
     completed_binding,
     container_of,
-    list_new_on,
+    end_of,
     list_on,
     ties_to,
     usual_gap,
 )
 from actors.canvas.draft import Draft
 from actors.canvas.edges import distance_from, outline_hit
-from actors.canvas.geometry import Box, Point, absolute_points, box_of, centre_of
+from actors.canvas.geometry import Box, Point, absolute_points, box_of, centre_of, points_count, text
 from actors.canvas.outcome import Rejected
 from actors.canvas.routing import draw, draw_elbow, elbow, led
 from actors.canvas.ties import SIDES, bound_count, can_be_tied_to, target_id
@@ -59,16 +60,75 @@ def tie_as_drawn(draft: Draft, arrow_id: str, side: str, target: Record) -> bool
     binding = arrow[side]
     assert isinstance(binding, dict)
     is_bare = not binding.keys() & {"focus", "gap", "fixedPoint"}
-    end = absolute_points(arrow)[0 if side == SIDES[0] else -1]
-    if is_bare and not -1 <= distance_from(target, end) <= _NEAR:
+    if is_bare and not -1 <= distance_from(target, end_of(arrow, side)) <= _NEAR:
         return False
     draft.edit(arrow_id, {side: completed_binding(arrow, side, target)})
     list_on(draft, str(target["id"]), arrow_id, "arrow")
     return True
 
 
-def tie_and_lead(draft: Draft, arrow_id: str, targets: Mapping[str, Record], place: str) -> None:
-    """Tie those sides of a new arrow to the shapes' outlines. Raises Rejected where there is no way to draw it."""
+class Between:
+    """How many arrows there are between two shapes, for whoever ties many in one draft.
+
+    Whose arrows were counted once is kept, and each arrow that is tied from then on is to be told: so neither a pair
+    that is named 500 times nor one with thousands of arrows is gone over for each.
+    """
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._counted: dict[str, Counter[str]] = {}
+
+    def count(self, one: Record, other: Record) -> int:
+        """Arrows from one to the other or back, but for those that are not tied at both ends yet.
+
+        Raises Rejected when the call has looked at too many.
+        """
+        shapes = sorted((one, other), key=bound_count)
+        ids = [text(shape, "id") for shape in shapes]
+        if ids[0] not in self._counted:
+            if ids[1] in self._counted:
+                ids.reverse()
+            else:
+                self._count_all(shapes[0])
+        return self._counted[ids[0]][ids[1]]
+
+    def tell(self, arrow_id: str) -> None:
+        """Of an arrow that has just got its ties."""
+        ends = _ends_of(self._draft.get(arrow_id))
+        if ends is not None:
+            self._add(*ends)
+
+    def _count_all(self, shape: Record) -> None:
+        self._draft.work.listed(bound_count(shape))
+        id_ = text(shape, "id")
+        counted = self._counted[id_] = Counter()
+        for arrow_id in dict.fromkeys(tie.arrow_id for tie in ties_to(self._draft, shape)):
+            ends = _ends_of(self._draft.get(arrow_id))
+            if ends is not None:
+                counted[ends[0] if ends[1] == id_ else ends[1]] += 1
+
+    def _add(self, one: str, other: str) -> None:
+        for here, there in {(one, other), (other, one)}:
+            if here in self._counted:
+                self._counted[here][there] += 1
+
+
+def _ends_of(arrow: Record) -> tuple[str, str] | None:
+    one, other = (target_id(arrow, side) for side in SIDES)
+    return None if one is None or other is None else (one, other)
+
+
+def tie_and_lead(draft: Draft, arrow_id: str, targets: Mapping[str, Record], place: str, between: Between) -> None:
+    """Tie those sides of a new arrow to the shapes' outlines.
+
+    Raises Rejected where there is no way to draw it, and when the call leads too many arrows.
+    """
+    draft.work.arrow(points_count(draft.get(arrow_id)))
+    _tie(draft, arrow_id, targets, place, between)
+    between.tell(arrow_id)
+
+
+def _tie(draft: Draft, arrow_id: str, targets: Mapping[str, Record], place: str, between: Between) -> None:
     arrow = draft.get(arrow_id)
     points = absolute_points(arrow)
     is_elbow, ids = arrow.get("elbowed") is True, [str(target["id"]) for target in targets.values()]
@@ -80,20 +140,20 @@ def tie_and_lead(draft: Draft, arrow_id: str, targets: Mapping[str, Record], pla
                 "field", f"{place}: an arrow from an element to itself cannot be elbowed. Leave elbowed out."
             )
         if len(points) == 2:
-            points, aims = _loop(draft, arrow_id, targets[SIDES[0]])
+            points, aims = _loop(targets[SIDES[0]], between)
     elif len(targets) == 2 and len(points) == 2:
-        aims = _side_by_side(draft, arrow_id, targets, place)
+        aims = _side_by_side(targets, place, between)
     draft.edit(arrow_id, {side: aimed_binding(target, aims[side]) for side, target in targets.items()})
     for id_ in dict.fromkeys(ids):
         if id_ not in kept:
-            list_new_on(draft, id_, arrow_id, "arrow")
+            list_on(draft, id_, arrow_id, "arrow")
     if is_elbow:
         draw_elbow(draft, arrow_id, _elbow_course(points, targets))
     else:
         draw(draft, arrow_id, led(draft, draft.get(arrow_id), points, list(targets)))
 
 
-def _side_by_side(draft: Draft, arrow_id: str, targets: Mapping[str, Record], place: str) -> dict[str, Point]:
+def _side_by_side(targets: Mapping[str, Record], place: str, between: Between) -> dict[str, Point]:
     """What the ends of a straight arrow aim at, out of the way of those that are there. Raises Rejected."""
     one, other = targets[SIDES[0]], targets[SIDES[1]]
     centres = {side: centre_of(target) for side, target in targets.items()}
@@ -102,7 +162,7 @@ def _side_by_side(draft: Draft, arrow_id: str, targets: Mapping[str, Record], pl
         raise Rejected(
             "geometry", f"{place} leads from an element to one with the same centre. Move one of them first."
         )
-    before = _arrows_between(draft, arrow_id, one, other)
+    before = between.count(one, other)
     if before == 0:
         return centres
     # The same way for both directions, so that an answer does not run over its call.
@@ -114,14 +174,6 @@ def _side_by_side(draft: Draft, arrow_id: str, targets: Mapping[str, Record], pl
     return {side: Point(at.x + aside.x * offset, at.y + aside.y * offset) for side, at in centres.items()}
 
 
-def _arrows_between(draft: Draft, arrow_id: str, one: Record, other: Record) -> int:
-    if bound_count(one) > bound_count(other):
-        one, other = other, one
-    arrows = {tie.arrow_id for tie in ties_to(draft, one)} - {arrow_id}
-    wanted = {one["id"], other["id"]}
-    return sum({target_id(draft.get(id_), side) for side in SIDES} == wanted for id_ in arrows)
-
-
 def _reach(shape: Record, way: Point) -> float:
     """From the centre to the outline, in that direction."""
     centre, box = centre_of(shape), box_of(shape)
@@ -130,10 +182,10 @@ def _reach(shape: Record, way: Point) -> float:
     return 0 if hit is None else math.dist(hit, centre)
 
 
-def _loop(draft: Draft, arrow_id: str, shape: Record) -> tuple[list[Point], dict[str, Point]]:
+def _loop(shape: Record, between: Between) -> tuple[list[Point], dict[str, Point]]:
     """The course of an arrow from a shape to itself, further out than those it has, and what its ends aim at."""
     box, centre = box_of(shape), centre_of(shape)
-    reach = _LOOP_REACH * (1 + _arrows_between(draft, arrow_id, shape, shape))
+    reach = _LOOP_REACH * (1 + between.count(shape, shape))
     right, top = box.right + reach, box.top - reach
     start = Point(centre.x, box.top + (box.bottom - box.top) * _LOOP_SHARE)
     end = Point(box.right - (box.right - box.left) * _LOOP_SHARE, centre.y)

@@ -7,10 +7,11 @@ from typing import Final
 from actors.canvas.bindings import label_of
 from actors.canvas.draft import Draft
 from actors.canvas.element import Problem
-from actors.canvas.geometry import POINT_BASED, absolute_points, middle_of, number
+from actors.canvas.geometry import POINT_BASED, absolute_points, middle_of, number, points_count
 from actors.canvas.labels import carried, fit_label, is_label, measure_free, normalized
 from actors.canvas.outcome import Rejected
-from actors.canvas.routing import reroute, shifted
+from actors.canvas.plain import given_bytes
+from actors.canvas.routing import box_differs, reroute, shifted
 from actors.canvas.shape import (
     check_fields,
     check_frame,
@@ -31,18 +32,27 @@ _STRUCTURE: Final = frozenset(
 )  # fmt: skip
 _BELONGS_TO_CONTAINER: Final = frozenset({"x", "y", "width", "height", "angle", "groupIds", "frameId", "autoResize"})
 _MEASURED: Final = frozenset({"text", "fontSize", "fontFamily", "lineHeight", "autoResize", "width", "height"})
+_SHAPING: Final = frozenset({"points", "width", "height"})
 _ALIGNED: Final = frozenset({"textAlign", "verticalAlign"})
 
 
 def update_elements(draft: Draft, arguments: CanvasUpdateElementsInput) -> None:
+    """The rule of canvas_update_elements (canvas 2, 4.2).
+
+    Raises Rejected for elements that are not there or deleted, fields that cannot be set or kept, labels' places, and
+    when the call changes too much (work.py).
+    """
     for position, update in enumerate(arguments.updates):
         place = f"updates.{position}"
         element = draft.require_live(update.id, place)
         given: Record = update.set.model_dump(exclude_unset=True)
+        draft.work.given(given_bytes(given))
         _check_settable(draft, element, given, place)
         changed: Record = {**element, **given}
-        check_fields(changed, given, place)
+        check_fields(changed, given, place, element)
         if element["type"] in POINT_BASED:
+            if given.keys() & _SHAPING:
+                draft.work.points(points_count(changed))
             changed = _with_stretched_points(element, changed, given, place)
         if element["type"] == "text":
             changed = _with_measured_text(draft, element, changed, given)
@@ -72,7 +82,7 @@ def _with_stretched_points(element: Record, changed: Record, given: Record, plac
         if points is None:
             raise Rejected.because(Problem("geometry", "points", "must be set to give a straight line breadth"), place)
         changed = {**changed, "points": points}
-    if not given.keys() & {"points", "width", "height"}:
+    if not given.keys() & _SHAPING:
         return changed
     return with_right_angles(with_normal_points(changed))
 
@@ -109,8 +119,11 @@ def _carry_label(draft: Draft, id_: str, before: Record, given: Record) -> None:
         return
     shared: Record = {name: given[name] for name in ("groupIds", "frameId") if name in given}
     if element["type"] == "arrow":
-        old, new = middle_of(absolute_points(before)), middle_of(absolute_points(element))
-        draft.edit(str(label["id"]), {**shared, **shifted(label, new.x - old.x, new.y - old.y)})
+        if box_differs(before, element):
+            draft.work.points(points_count(element))
+            old, new = middle_of(absolute_points(before)), middle_of(absolute_points(element))
+            shared |= shifted(label, new.x - old.x, new.y - old.y)
+        draft.edit(str(label["id"]), shared)
         return
     if element["width"] != before["width"] or element["height"] != before["height"]:
         draft.edit(str(label["id"]), shared)

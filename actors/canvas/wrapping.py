@@ -16,6 +16,7 @@ from typing import Final
 
 from actors.canvas.fonts.table import FontTable
 from actors.canvas.graphemes import clusters, emoji_spans, is_east_asian_letter, is_extending, is_joining
+from bus.limits import kinds_remembered_max
 
 _CLOSE_EMS: Final = 1e-6
 """Sums of the same widths in another order differ by less."""
@@ -49,21 +50,27 @@ _EXTENDED: Final = re.compile("([^ms])(m+)")
 _PLAIN_TOKEN: Final = re.compile(r"\s+|[^\s-]*-|[^\s-]+", re.ASCII)
 _CLOSING_BEFORE_OPENING: Final = re.compile(r"[>)\]}.,:;!?/][<(\[{]")
 
-kinds_remembered_max: Final = 30_000
-
 
 class _Kinds(dict[int, str]):
-    """The kind of each code point, found out when first asked for and kept while there is room."""
+    """The kind of each code point, found out when first asked for. Begun anew when there are too many, as widths are.
+
+    Threads may share it: what another one has just thrown away is found out again.
+    """
 
     def __missing__(self, code: int) -> str:
-        character = chr(code)
-        kind = _EXTENDING if is_extending(character) else _EAST_ASIAN if is_east_asian_letter(character) else _OTHER
-        if len(self) < kinds_remembered_max:
-            self[code] = kind
+        if len(self) >= kinds_remembered_max:
+            self.clear()
+        kind = self[code] = _NAMED_KINDS.get(code) or _found_kind(chr(code))
         return kind
 
 
-_KINDS: Final = _Kinds(_NAMED_KINDS)
+def _found_kind(character: str) -> str:
+    if is_extending(character):
+        return _EXTENDING
+    return _EAST_ASIAN if is_east_asian_letter(character) else _OTHER
+
+
+_KINDS: Final = _Kinds()
 
 
 def wrapped(line: str, room: float, table: FontTable) -> list[tuple[str, float]]:

@@ -26,8 +26,7 @@ from actors.canvas.fonts import (
 )
 from actors.canvas.fonts.substitutes import is_hidden, substitute_ems
 from actors.canvas.graphemes import is_joining, with_single_emoji
-
-remembered_max: Final = 30_000  # widths that one family remembers
+from bus.limits import widths_remembered_max
 
 _FEW_PARTS: Final = 64
 
@@ -50,7 +49,7 @@ class _Remembered(dict[str, int]):
         self._work_out = work_out
 
     def __missing__(self, character: str) -> int:
-        if len(self) >= remembered_max:
+        if len(self) >= widths_remembered_max:
             self.clear()
         width = self[character] = self._work_out(character)
         return width

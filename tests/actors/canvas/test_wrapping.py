@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from actors.canvas.fonts.table import font_table
 from actors.canvas.graphemes import clusters
 from actors.canvas.wrapping import tokens, wrapped
+from bus.limits import kinds_remembered_max
 
 EXCALIFONT = font_table(5)
 MONOSPACE = font_table(3)
@@ -88,6 +89,15 @@ def test_the_width_of_each_line_is_told() -> None:
     assert [line for line, _ in told] == ["Type", "AVAT", "AR", "To."]
     for line, width in told:
         assert width == pytest.approx(EXCALIFONT.width(line))
+
+
+def test_lines_are_broken_alike_when_more_characters_were_seen_than_are_remembered() -> None:
+    """security 2.19: what is remembered is bounded, and the first to come do not keep out all later ones."""
+    line = "a b-c 缓存e\u0301(x)[y]"
+    parts = tokens(line)
+    for start in range(0x10000, 0x10000 + 2 * kinds_remembered_max, 1_000):
+        tokens("".join(map(chr, range(start, start + 1_000))))
+        assert tokens(line) == parts
 
 
 def lines(line: str, characters: int) -> list[str]:
