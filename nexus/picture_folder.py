@@ -1,8 +1,8 @@
 """The folder of one picture engine: its home, in which the browser leaves what it likes.
 
-It is removed with the picture. What asked for one and was killed leaves it behind; the next one removes it then. Whoever
-has a folder holds a lock on it, which ends with them however they end; a process id would not do, since ids are used
-again, and containers that share a folder for temporary files do not see each other's.
+It is removed with the picture. What asked for one and was killed leaves it behind; the next one removes it then.
+Whoever has a folder holds a lock on it, which ends with them however they end; a process id would not do, since ids are
+used again, and containers that share a folder for temporary files do not see each other's.
 """
 
 from __future__ import annotations
