@@ -284,7 +284,7 @@ def test_what_is_read_at_once_is_bounded_in_rows_and_bytes(monkeypatch: pytest.M
 
 
 def test_what_waits_for_the_disk_counts_as_what_is_on_it() -> None:
-    """common 8: a backlog is read within the same bound."""
+    """common 8.1: a backlog is read within the same bound."""
     waiting = UncommittedCold()
     for number in range(20):
         waiting.note(number, Put(f"{_DAY}{number:02d}", "x" * 1_000))

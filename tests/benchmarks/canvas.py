@@ -301,7 +301,7 @@ def _asleep_in(folder: Path) -> None:
 
 
 def _past_in(folder: Path) -> None:
-    from tests.benchmarks import canvas_past  # noqa: PLC0415 - it takes the shard from here
+    from tests.benchmarks import canvas_past
 
     gc.set_threshold(gc_allocations_between, gc_looks_between, 2**31 - 1)
     canvas_past.run(folder)

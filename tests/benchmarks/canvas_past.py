@@ -26,7 +26,7 @@ _CANVAS: Final = Address("canvas", "bench", "past")
 _SWITCH_SECONDS: Final = 0.001  # as a shard host has it
 Answer = TypeVar("Answer")
 
-assert ELEMENTS <= revert_elements_max
+assert revert_elements_max >= ELEMENTS
 
 
 def watched(name: str, work: Callable[[], Answer]) -> Answer:

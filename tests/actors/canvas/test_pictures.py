@@ -120,7 +120,7 @@ def _scene_with(picture: str) -> Record:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("at", [80_000, 99_000, 200_000, len(WHOLE)])
 def test_a_fault_far_behind_the_beginning_of_a_file_leaves_it_out_and_is_reported(fault: str, at: int) -> None:
-    """canvas 4.5, 0015: only base64 is taken, whatever its first piece looks like; for an agent and for the person."""
+    """0015, canvas 4.5: only base64 is taken, whatever its first piece looks like; for an agent and for the person."""
     scene = _scene_with(WHOLE[:at].rstrip("=") + fault + WHOLE[at:])
     by_agent, by_person = Board(), Board()
     reply = by_agent.answer("canvas_create", {"title": "T", "reason": "r", "fromScene": scene})
