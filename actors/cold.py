@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from actors.decision import ColdRow, ColdRows, Delete, Put, RowEffect
+from actors.decision import ColdRow, ColdRows, Delete, RowEffect
 from bus.address import Address
-from bus.codec import CorruptRow
+from bus.codec import CorruptRow, pack
 from bus.limits import cold_rows_max
 from bus.store import Store, row_of, state_key
 from bus.value import Value
@@ -49,7 +49,7 @@ class UncommittedCold:
 
     def newest(self, wanted: ColdRows) -> dict[str, RowEffect]:
         """The last that was written to each row that is wanted, highest name first."""
-        last = {effect.row: effect for _, effect in self._effects if _is_wanted(effect.row, wanted)}
+        last = {effect.row: effect for _, effect in self._effects if wanted.wants(effect.row)}
         return {row: last[row] for row in sorted(last, key=str.encode, reverse=True)}
 
 
@@ -69,8 +69,14 @@ def read(
             effect = overlay.get(row)
             if isinstance(effect, Delete):
                 continue
-            rows.append(ColdRow(row, effect.value if isinstance(effect, Put) else present(row, stored)))
             size += len(stored)
+            if wanted.names_only:
+                rows.append(ColdRow(row, None))
+            elif effect is None:
+                rows.append(ColdRow(row, present(row, stored)))
+            else:
+                rows.append(ColdRow(row, effect.value))
+                size += len(pack(effect.value))  # what it will take: what waits for the disk is bounded like the disk
             if len(rows) == min(wanted.limit, cold_rows_max) or size >= wanted.bytes_max:
                 break
     except CorruptRow as damaged:
@@ -78,18 +84,19 @@ def read(
     return tuple(rows)
 
 
-def _is_wanted(row: str, wanted: ColdRows) -> bool:
-    is_below = wanted.before is None or row.encode() < wanted.before.encode()
-    return is_below and row.startswith(wanted.prefix)
-
-
 def _stored(store: Store, owner: Address, wanted: ColdRows) -> Iterator[tuple[str, bytes]]:
     """One by one, so that what is not read costs nothing, however large it is."""
     prefix = state_key(owner, wanted.prefix)
+    down_to = prefix if wanted.down_to is None else state_key(owner, wanted.down_to)
     before = None if wanted.before is None else state_key(owner, wanted.before)
-    while (found := store.last(prefix, before)) is not None:
+    while (found := store.last(prefix, before)) is not None and found[0] >= down_to:
         before, stored = found
-        yield row_of(before), stored
+        row = row_of(before)
+        name, separator, _ = row.removeprefix(wanted.prefix).partition("/")
+        if separator and not wanted.parts:
+            before = state_key(owner, f"{wanted.prefix}{name}/")  # past all parts, to the row that they belong to
+            continue
+        yield row, stored
 
 
 _NOT_STORED: Final = b""

@@ -247,6 +247,21 @@ class ColdRows:
     limit: int
     """At most `cold_rows_max` are read."""
     bytes_max: int = cold_rows_bytes_max
+    down_to: str | None = None
+    """The lowest name that is wanted; None: down to the lowest one."""
+    parts: bool = True
+    """Whether rows named `PREFIX/NAME/PART` are wanted too, or only `PREFIX/NAME`. What is not wanted is skipped."""
+    names_only: bool = False
+    """Values are None and never unpacked, so a damaged row is like any other."""
+
+    def wants(self, row: str) -> bool:
+        """Whether a row of that name is one of them, as far as its name tells."""
+        return (
+            row.startswith(self.prefix)
+            and (self.before is None or row.encode() < self.before.encode())
+            and (self.down_to is None or row.encode() >= self.down_to.encode())
+            and (self.parts or "/" not in row.removeprefix(self.prefix))
+        )
 
 
 WantCold: TypeAlias = Callable[[Message], ColdRows | None]

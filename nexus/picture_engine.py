@@ -14,7 +14,6 @@ import os
 import selectors
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -34,12 +33,10 @@ from bus.limits import (
 )
 from bus.value import Record
 from nexus.output import shown
+from nexus.picture_folder import picture_folder
 
 COMMAND: Final = (sys.executable, "-I", "-m", "actors.engines.browser.render")
 _PASSED_ON: Final = ("PATH", "NEXUS_BROWSER", "LANG", "LC_ALL", "TZ", "PLAYWRIGHT_BROWSERS_PATH")
-_SHORT_TEMPORARY: Final = Path("/tmp")
-"""Not TMPDIR, if it can be helped: Chromium makes a socket there, whose path must be short, and does not start else."""
-_LOOK_MS_MAX: Final = 20_000
 _SAMPLE_SECONDS: Final = 0.2
 _READ_BYTES: Final = 1024 * 1024
 _HEAD_BYTES_MAX: Final = 64 * 1024
@@ -76,13 +73,32 @@ class Picture:
     """Requests for anything but the bundle that the page made; they were refused."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """How long something may take."""
+
+    ms_max: int
+    late: str
+    """What was not done in that time: the beginning of a sentence."""
+
+    def words(self) -> str:
+        return f"{self.late} within {self.ms_max // 1000} seconds and was ended."
+
+
+_LOOK_BOUND: Final = _Bound(20_000, "The picture engine did not say which browser it finds")
+
+
+def _drawing_bound() -> _Bound:
+    return _Bound(browser_start_ms_max + export_drawing_ms_max, "The browser did not draw the canvas")
+
+
 def drawn(scene: Record, wanted: Wanted, bundle: Path) -> Picture:
     """The picture of a scene that `as_picture` made harmless. Takes seconds. Raises PictureFailed."""
     encoded = json.dumps(scene, ensure_ascii=False, separators=(",", ":")).encode()
     asked: Record = {"format": wanted.format, "scale": wanted.scale, "background": wanted.background}
     asked |= {"do": "draw", "bundle": str(bundle), "sceneBytes": len(encoded), "startMs": browser_start_ms_max}
     asked |= {"sideMax": picture_side_pixels_max, "pixelsMax": exported_pixels_max}
-    answer, content = _answer(asked, encoded, browser_start_ms_max + export_drawing_ms_max)
+    answer, content = _answer(asked, encoded, _drawing_bound())
     numbers = (answer.get(name) for name in ("width", "height", "scale"))
     width, height, scale = (float(one) if isinstance(one, int | float) else 0.0 for one in numbers)
     return Picture(content, width, height, scale, _count(answer, "complaints"), _count(answer, "refusedRequests"))
@@ -90,7 +106,7 @@ def drawn(scene: Record, wanted: Wanted, bundle: Path) -> Picture:
 
 def found_browser() -> tuple[str, str]:
     """The program that would draw, and where it was found. Raises PictureFailed if there is none."""
-    answer, _ = _answer({"do": "look"}, b"", _LOOK_MS_MAX)
+    answer, _ = _answer({"do": "look"}, b"", _LOOK_BOUND)
     return str(answer.get("program")), str(answer.get("foundIn"))
 
 
@@ -99,13 +115,12 @@ def _count(answer: Record, name: str) -> int:
     return count if isinstance(count, int) else 0
 
 
-def _answer(asked: Record, scene: bytes, ms_max: int) -> tuple[Record, bytes]:
-    short = _SHORT_TEMPORARY if os.access(_SHORT_TEMPORARY, os.W_OK | os.X_OK) else None
-    with tempfile.TemporaryDirectory(prefix="nexus-picture-", dir=short, ignore_cleanup_errors=True) as folder:
-        complaints = Path(folder, "complaints")
-        with complaints.open("wb") as stderr, _engine(Path(folder), stderr) as process:
-            _send(process, json.dumps({**asked, "folder": folder}).encode() + b"\n" + scene)
-            raw = _received(process, time.monotonic() + ms_max / 1000)
+def _answer(asked: Record, scene: bytes, bound: _Bound) -> tuple[Record, bytes]:
+    with picture_folder() as folder:
+        complaints = folder / "complaints"
+        with complaints.open("wb") as stderr, _engine(folder, stderr) as process:
+            _send(process, json.dumps({**asked, "folder": str(folder)}).encode() + b"\n" + scene)
+            raw = _received(process, bound)
         head, _, content = raw.partition(b"\n")
         try:
             answer = json.loads(head)
@@ -176,7 +191,8 @@ def _send(process: subprocess.Popen[bytes], request: bytes) -> None:
     threading.Thread(target=write, name="picture-request", daemon=True).start()
 
 
-def _received(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+def _received(process: subprocess.Popen[bytes], bound: _Bound) -> bytes:
+    deadline = time.monotonic() + bound.ms_max / 1000
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
     raw = bytearray()
@@ -192,8 +208,7 @@ def _received(process: subprocess.Popen[bytes], deadline: float) -> bytes:
                 limit = exported_bytes_max // (1024 * 1024)
                 raise PictureFailed(f"The picture is larger than {limit} MiB, the most that is written.")
             if time.monotonic() > deadline:
-                seconds = export_drawing_ms_max // 1000
-                raise PictureFailed(f"The browser did not draw the canvas within {seconds} seconds and was ended.")
+                raise PictureFailed(bound.words())
             if _memory_bytes(process.pid) > export_memory_bytes_max:
                 limit = export_memory_bytes_max // (1024 * 1024 * 1024)
                 raise PictureFailed(f"Drawing the canvas took more than {limit} GiB of memory and was ended.")

@@ -18,18 +18,18 @@ from actors.canvas.proposal import proposal_row
 from actors.canvas.state import (
     GONE,
     HEAD,
+    HISTORY,
     SCENE,
     CanvasState,
     Gone,
     element_row,
     file_row,
-    history_row,
     lock_row,
     piece_row,
     role_row,
 )
 from actors.canvas.usage import usage_gone
-from actors.decision import CancelTimer, Context, Decision, Delete, Effect, Event, Message, Put, Send
+from actors.decision import CancelTimer, ColdRows, Context, Decision, Delete, Effect, Event, Message, Put, Send
 from actors.parsed import Nothing, sending_owner
 from bus import address
 from bus.limits import part_elements_max
@@ -104,11 +104,20 @@ def clear(state: CanvasState, message: Message, context: Context) -> Decision:
     rows = _rows_left(state)
     if rows:
         return Decision({}, (*map(Delete, rows), _next(context)))
-    if gone.history:
-        first = max(gone.history - _ROWS_AT_ONCE, 0)
-        revisions = (Delete(history_row(number)) for number in range(first + 1, gone.history + 1))
-        return Decision({}, (*revisions, Put(GONE, replace(gone, history=first).to_record()), _next(context)))
-    return Decision({}, (Put(GONE, replace(gone, cleared=True).to_record()),))
+    if not _clears_history(message):
+        return Decision({}, (_next(context, history=True),))
+    if context.cold:
+        return Decision({}, (*(Delete(row.row) for row in context.cold), _next(context, history=True)))
+    return Decision({}, (Put(GONE, replace(gone, history=0, cleared=True).to_record()),))
+
+
+def history_left(message: Message) -> ColdRows | None:
+    """Which cold rows `clear` reads: names of some that are left, once everything else is gone."""
+    return ColdRows(HISTORY, None, _ROWS_AT_ONCE, names_only=True) if _clears_history(message) else None
+
+
+def _clears_history(message: Message) -> bool:
+    return message.body.get("history") is True
 
 
 def _ended(state: CanvasState, context: Context) -> list[Effect]:
@@ -146,5 +155,5 @@ def _rows_left(state: CanvasState) -> list[str]:
     return [element_row(id_) for id_ in islice(reversed(state.entries), _ROWS_AT_ONCE)]
 
 
-def _next(context: Context) -> Send:
-    return Send(context.address, CLEAR, {})
+def _next(context: Context, history: bool = False) -> Send:
+    return Send(context.address, CLEAR, {"history": True} if history else {})

@@ -17,7 +17,8 @@ from actors.canvas.geometry import points_count
 from actors.canvas.indexes import Membership, is_member, memberships
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, same_record
-from actors.canvas.state import HEAD, CanvasState, Head, element_row, history_row
+from actors.canvas.revision import RevisionRows, revision_rows
+from actors.canvas.state import HEAD, CanvasState, Head, element_row
 from actors.canvas.textsize import bytes_measured
 from actors.canvas.usage import charged, history_bytes, writing_agent
 from actors.canvas.work import Work
@@ -218,7 +219,7 @@ class Draft:
             sizes.add_present(entries[-1].to_record())
         elements = [Put(element_row(str(entry.element["id"])), entry.to_record()) for entry in entries]
         notes = self._notes_before(entries)
-        sizes.add_past(notes)
+        sizes.add_past([*notes])
         history = self._history(touched, notes, revision)
         head, told = charged(
             self._next_head(entries, revision),
@@ -226,7 +227,7 @@ class Draft:
             sizes.present + history_bytes(len(touched)) - (0 if self.approval is None else self.approval.frees),
             self.context,
         )
-        effects = (*elements, Put(HEAD, head.to_record()), Put(history_row(revision), history))
+        effects = (*elements, Put(HEAD, head.to_record()), *history.rows)
         event: Record = {"canvasId": self.context.address.id, "revision": revision, "what": self.what}
         if self.approval is not None:
             event |= {"proposedBy": self.context.principal.label(), "proposalId": self.approval.proposal_id}
@@ -291,9 +292,9 @@ class Draft:
         others = self.head.others or self.context.principal.label() != self.head.created_by
         return replace(self.head, revision=revision, live=live, deleted=deleted, updated_ms=self._now_ms, others=others)
 
-    def _notes_before(self, entries: Iterable[Entry]) -> list[Value]:
+    def _notes_before(self, entries: Iterable[Entry]) -> list[Record]:
         """Of each note on a deletion that this write puts, changes or takes away: what it was."""
-        notes: list[Value] = []
+        notes: list[Record] = []
         for entry in entries:
             id_ = str(entry.element["id"])
             before = self.state.entries.get(id_)
@@ -301,8 +302,8 @@ class Draft:
                 notes.append({"id": id_, "before": before.deletion})
         return notes
 
-    def _history(self, touched: list[str], notes: list[Value], revision: int) -> Record:
-        elements: list[Value] = [{"id": id_, "before": self.before(id_)} for id_ in touched]
+    def _history(self, touched: list[str], notes: list[Record], revision: int) -> RevisionRows:
+        elements: list[Record] = [{"id": id_, "before": self.before(id_)} for id_ in touched]
         record: Record = {
             "revision": revision,
             "atMs": self._now_ms,
@@ -311,14 +312,11 @@ class Draft:
             "callId": self.context.call_id,
             "what": self.what,
             "reason": self.reason,
-            "elements": elements,
         }
-        if notes:
-            record["notes"] = notes
         if self.approval is not None:
             record["approvedBy"] = self.approval.by
             record["approval"] = {"callId": self.approval.call_id, "reason": self.approval.reason}
-        return record
+        return revision_rows(record, elements, notes)
 
 
 class _Sizes:

@@ -1,4 +1,4 @@
-"""What a canvas was: the rows `history/REVISION`, and how the person reads them (canvas 4.6).
+"""What a canvas was: the rows below `history/` (revision.py), and how the person reads them (canvas 4.6).
 
 A row says who made the revision, when and why, and holds each element that it touched as it was *before*, and each note
 on a deletion that it changed (remove.py). So revision R is the present with the befores of all later revisions put
@@ -9,7 +9,6 @@ Revisions stand without a gap from 1 on. Revision 1 names no element: nothing wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -17,7 +16,8 @@ from pydantic import Field
 
 from actors.canvas.access import parsed
 from actors.canvas.plain import encoded_bytes
-from actors.canvas.state import HISTORY, CanvasState, history_row
+from actors.canvas.revision import elements_in, ids_in, piece_in, revision_in
+from actors.canvas.state import HISTORY, CanvasState, history_piece_row, history_row
 from actors.decision import ColdRow, ColdRows, Context, Decision, Message
 from bus.limits import history_page_max, history_read_bytes_max, integer_max, part_bytes_max, part_elements_max
 from bus.value import Record, Value
@@ -32,14 +32,16 @@ _ROW_BYTES: Final = 512
 class CanvasHistory(Model):
     """A page of revisions, newest first: those below `before`, from the newest on if it is None, and above `after`.
 
-    `elements`: each with the elements that it touched, as they were before, instead of their ids. `skip`: so many of
-    the first revision's were given already.
+    `elements`: each with the elements that it touched, as they were before, instead of their ids; a large one comes in
+    several, each with some of them. `piece`: of revision `before` too, what is below that piece. `skip`: so many of the
+    first one's elements were given already.
     """
 
     before: int | None = Field(default=None, ge=1, le=integer_max)
     after: int = Field(default=0, ge=0, le=integer_max)
     limit: int = Field(default=history_page_max, ge=1, le=history_page_max)
     elements: bool = False
+    piece: int | None = Field(default=None, ge=1, le=integer_max)
     skip: int = Field(default=0, ge=0, le=integer_max)
 
 
@@ -49,7 +51,16 @@ def rows_of_page(message: Message) -> ColdRows | None:
     if isinstance(arguments, Refusal):
         return None
     before = None if arguments.before is None else history_row(arguments.before)
-    return ColdRows(HISTORY, before, arguments.limit, part_bytes_max if arguments.elements else history_read_bytes_max)
+    if arguments.before is not None and arguments.piece is not None:
+        before = history_piece_row(arguments.before, arguments.piece)
+    return ColdRows(
+        HISTORY,
+        before,
+        arguments.limit,
+        part_bytes_max if arguments.elements else history_read_bytes_max,
+        down_to=history_row(arguments.after + 1),
+        parts=arguments.elements,
+    )
 
 
 def history(state: CanvasState, message: Message, context: Context) -> Decision:
@@ -61,7 +72,7 @@ def history(state: CanvasState, message: Message, context: Context) -> Decision:
         return Decision(NOT_FOUND)
     page = _Page(arguments)
     for row in context.cold:
-        if revision_in(row) <= arguments.after or not page.take(row):
+        if not page.take(row):
             break
     reply: Record = {"title": state.head.title, "revision": state.head.revision, "revisions": page.revisions}
     return Decision({**reply, "next": page.following()})
@@ -75,7 +86,9 @@ class _Page:
     revisions: list[Value] = field(default_factory=list)
     room: int = part_bytes_max
     last: int = 0
-    """The last revision that was given, and all of it unless `given` says otherwise."""
+    """The revision of the last row that was given, and all of it unless `given` says otherwise."""
+    piece: int | None = None
+    """Which piece of it that row is."""
     given: int = 0
     """So many of its elements, when it has more."""
 
@@ -84,7 +97,7 @@ class _Page:
         told = _told(cast(Record, row.value))
         if self.asked.elements:
             return self._take_elements(row, told)
-        ids: list[Value] = [item["id"] for item in elements_in(row)]
+        ids = ids_in(row)
         size = encoded_bytes(ids) + _ROW_BYTES
         if self.revisions and size > self.room:
             return False
@@ -105,15 +118,20 @@ class _Page:
             taken.append(item)
         is_whole = first + len(taken) == len(items)
         if taken or is_whole:
-            self.last, self.given = revision_in(row), 0 if is_whole else first + len(taken)
+            self.last, self.piece = revision_in(row), piece_in(row)
+            self.given = 0 if is_whole else first + len(taken)
             self.revisions.append({**told, "elements": taken})
             self.room -= _ROW_BYTES
         return is_whole and self.room > 0
 
     def following(self) -> Value:
         if self.given:
-            return {"before": self.last + 1, "skip": self.given}
-        return {"before": self.last} if self.last > max(self.asked.after, 0) + 1 else None
+            if self.piece is None:
+                return {"before": self.last + 1, "skip": self.given}
+            return {"before": self.last, "piece": self.piece + 1, "skip": self.given}
+        if self.piece is not None:
+            return {"before": self.last, "piece": self.piece}
+        return {"before": self.last} if self.last > self.asked.after + 1 else None
 
 
 def _told(record: Record) -> Record:
@@ -125,33 +143,3 @@ def _told(record: Record) -> Record:
         "reason": record["reason"],
     }
     return {**told, "approvedBy": record["approvedBy"]} if "approvedBy" in record else told
-
-
-def revision_in(row: ColdRow) -> int:
-    return cast(int, cast(Record, row.value)["revision"])
-
-
-def elements_in(row: ColdRow) -> list[Record]:
-    """{id, before} of each element that the revision touched; before is None for one that it made."""
-    return cast("list[Record]", cast(Record, row.value)["elements"])
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """What of a canvas was another at an earlier revision."""
-
-    elements: dict[str, Record | None]
-    """By id, as they were; None for those that were not there yet."""
-    notes: dict[str, Record | None]
-    """By id, what was noted of their deletion."""
-
-
-def past_at(rows: Iterable[ColdRow]) -> Past:
-    """From the rows of every later revision, newest first."""
-    past = Past({}, {})
-    for row in rows:
-        for item in elements_in(row):
-            past.elements[str(item["id"])] = cast("Record | None", item["before"])
-        for note in cast("list[Record]", cast(Record, row.value).get("notes", [])):  # rows of older releases have none
-            past.notes[str(note["id"])] = cast("Record | None", note["before"])
-    return past

@@ -50,7 +50,7 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
     "destroy": Verb(deleting.destroy, _OWNER),
     "surface_closed": Verb(deleting.surface_closed, _OWNER),
     "surface_facts": Verb(deleting.surface_facts, _PERSON),
-    deleting.CLEAR: Verb(deleting.clear, _OWNER),
+    deleting.CLEAR: Verb(deleting.clear, _OWNER, cold_rows=deleting.history_left),
     "canvas_export": Verb(export_part, _PERSON, prepare=CanvasState.keep_some),
     "canvas_history": Verb(history, _PERSON, head_only=True, cold_rows=rows_of_page),
     "canvas_revert": Verb(

@@ -19,6 +19,8 @@ _DATA_URL: Final = re.compile(
     r"data:image/[a-z0-9.+-]{1,40}(?:;[a-z0-9-]{1,40}=[^;,\"]{0,100})*;base64,", re.IGNORECASE
 )
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+_TAIL_CHARACTERS: Final = 2
+"""As many as padding can have: it may be cut in two."""
 _JPEG_FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 """The markers that carry the size of a JPEG; the three others in the range are tables."""
 _JPEG_BARE: Final = frozenset({0x01, *range(0xD0, 0xD9)})
@@ -56,6 +58,12 @@ def picture_begun(beginning: str) -> Begun:
     if pixels > picture_pixels_max:
         raise NoPicture(f"is a picture of more than {picture_pixels_max // (1024 * 1024)} megapixels")
     return Begun(media_type, f"data:{media_type};base64,{digits}")
+
+
+def picture_goes_on(before: str, words: str) -> bool:
+    """Whether `words` go on in base64 where the data URL ended so far with `before`: nothing follows padding."""
+    tail = before[-_TAIL_CHARACTERS:].rpartition(",")[2]
+    return _BASE64.fullmatch(tail + words) is not None
 
 
 def _judged(content: bytes) -> tuple[str, int]:

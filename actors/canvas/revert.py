@@ -13,13 +13,13 @@ from typing import Final
 from pydantic import Field
 
 from actors.canvas.draft import Draft
-from actors.canvas.history import Past, past_at, revision_in
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes
 from actors.canvas.remove import take_away
+from actors.canvas.revision import Past, is_piece, past_at, revision_in
 from actors.canvas.state import HISTORY, history_row
 from actors.decision import ColdRows, Message
-from bus.limits import revert_bytes_max, revert_elements_max
+from bus.limits import cold_rows_max, revert_bytes_max, revert_elements_max
 from bus.value import Record
 from tools.base import Integer
 from tools.canvas.inputs import CanvasWrite
@@ -40,7 +40,7 @@ def rows_since(message: Message) -> ColdRows | None:
     to, present = message.body.get("to"), message.body.get("expectedRevision")
     if type(to) is not int or type(present) is not int or not 1 <= to < present:
         return None
-    return ColdRows(HISTORY, history_row(present + 1), present - to)
+    return ColdRows(HISTORY, history_row(present + 1), cold_rows_max, down_to=history_row(to + 1))
 
 
 def revert(draft: Draft, arguments: CanvasRevert) -> None:
@@ -48,7 +48,8 @@ def revert(draft: Draft, arguments: CanvasRevert) -> None:
     revision, rows = draft.head.revision, draft.context.cold
     if arguments.to > revision:
         raise Rejected("revision_ahead", f"The canvas has no revision {arguments.to} yet; it is at {revision}.")
-    if [revision_in(row) for row in rows] != [*range(revision, arguments.to, -1)]:
+    # A revision's own row is read after all of its pieces.
+    if [revision_in(row) for row in rows if not is_piece(row.row)] != [*range(revision, arguments.to, -1)]:
         raise _too_much("So many revisions cannot be taken back at once.")
     past = past_at(rows)
     if len(past.elements) > revert_elements_max:

@@ -7,7 +7,7 @@ guessed. What only the whole scene can tell comes later, in mend.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,7 +16,7 @@ from actors.canvas.as_opened import as_opened
 from actors.canvas.element import fields_of, mended, problem_of_mended
 from actors.canvas.geometry import POINT_BASED, as_point, number, points_of, size_of, text
 from actors.canvas.outcome import Rejected
-from actors.canvas.pictures import NoPicture, picture_begun
+from actors.canvas.pictures import NoPicture, picture_begun, picture_goes_on
 from actors.canvas.plain import encoded_bytes, fault_of, is_number
 from actors.canvas.shape import with_normal_points, with_text
 from bus.identifier import derived_number
@@ -44,7 +44,8 @@ class Before:
     open_file: str | None
     """The file whose next piece is expected."""
     open_file_is_left_out: bool
-    pieces_of_open_file: int
+    pieces_of_open_file: Sequence[str]
+    """Those that are kept."""
     is_known_file: Callable[[str], bool]
 
 
@@ -64,18 +65,24 @@ class PartRead:
     seen: int = 0
     element_bytes: int = 0
     file_bytes: int = 0
+    """Less than nothing when a file is taken back of which earlier parts brought more."""
+    taken_back: tuple[str, int] | None = None
+    """A file that earlier parts began and that is not kept after all, and how many pieces they brought."""
     misordered_from: int | None = None
     last_index: str | None = None
     open_file: str | None = None
     open_file_is_left_out: bool = False
     pieces_of_open_file: int = 0
+    end_of_open_file: str = ""
+    """How the last of its pieces ends."""
 
 
 def read_part(elements: list[Value], pieces: list[Record], before: Before) -> PartRead:
     """Raises Rejected for double ids."""
     read = PartRead(before, misordered_from=before.misordered_from, last_index=before.last_index)
     read.open_file, read.open_file_is_left_out = before.open_file, before.open_file_is_left_out
-    read.pieces_of_open_file = before.pieces_of_open_file
+    read.pieces_of_open_file = len(before.pieces_of_open_file)
+    read.end_of_open_file = before.pieces_of_open_file[-1] if before.pieces_of_open_file else ""
     for raw in elements:
         _read_element(read, before.seen + read.seen, raw)
         read.seen += 1
@@ -178,11 +185,30 @@ def _read_piece(read: PartRead, piece: Record) -> None:
         begun = _file_begun(read, id_, meta, words)
         read.open_file_is_left_out = begun is None
         words = words if begun is None else begun
+    elif not read.open_file_is_left_out and not picture_goes_on(read.end_of_open_file, words):
+        _take_back(read, id_)
     if not read.open_file_is_left_out:
         read.pieces.append((id_, read.pieces_of_open_file, words))
+        read.file_bytes += _piece_bytes(read.pieces_of_open_file, words)
         read.pieces_of_open_file += 1
-        read.file_bytes += content_bytes(words) if begins else len(words) * 3 // 4
+        read.end_of_open_file = words
     read.open_file = id_ if piece.get("more") is True else None
+
+
+def _piece_bytes(number: int, words: str) -> int:
+    return len(words) * 3 // 4 if number else content_bytes(words)
+
+
+def _take_back(read: PartRead, id_: str) -> None:
+    """The file that is open is left out, with what was kept of it in this part and in earlier ones."""
+    read.left_out.append({"id": id_, "why": "its file is not in base64"})
+    read.open_file_is_left_out = True
+    gone = [(number, words) for of, number, words in read.pieces if of == id_]
+    read.pieces = [piece for piece in read.pieces if piece[0] != id_]
+    if read.files.pop(id_, None) is None:  # it began earlier
+        read.taken_back = (id_, len(read.before.pieces_of_open_file))
+        gone += enumerate(read.before.pieces_of_open_file)
+    read.file_bytes -= sum(_piece_bytes(number, words) for number, words in gone)
 
 
 def _file_begun(read: PartRead, id_: str, meta: Value, words: str) -> str | None:

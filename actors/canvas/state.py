@@ -13,6 +13,7 @@
 | lock/KEY | who alone may change that element, and until when (lock.py) |
 | proposal/ID | a write that waits to be approved, or what became of one (proposal.py) |
 | history/REVISION | one revision: who, when, why, and the elements as they were before; kept, not loaded |
+| history/REVISION/NUMBER | a piece of what one with many elements holds (revision.py) |
 
 KEY is the id itself when it is short and plain, otherwise a digest of it, so that any id fits a row's name.
 """
@@ -104,7 +105,7 @@ class Gone:
     revision: int
     """The last one."""
     history: int
-    """So many revisions are still to be removed, from the first on up to this one."""
+    """Revisions up to this one are still to be removed, or some of them; 0 when none is left."""
     cleared: bool = False
     """Nothing but this row is left."""
 
@@ -297,6 +298,11 @@ def role_row(agent_id: str) -> str:
 def history_row(revision: int) -> str:
     """Rows sort as revisions do."""
     return f"{HISTORY}{revision:016d}"
+
+
+def history_piece_row(revision: int, number: int) -> str:
+    """Behind the row of their revision, and before that of the next."""
+    return f"{history_row(revision)}/{number:06d}"
 
 
 def _key(id_: str) -> str:

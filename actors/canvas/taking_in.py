@@ -111,6 +111,10 @@ def take(state: CanvasState, arriving: Arriving, part: Record) -> list[Effect]:
     for id_, element in read.elements.items():
         record = {"element": element, "revision": 1, "by": by, "what": "created"}
         rows.append(Put(element_row(id_), record))
+    if read.taken_back is not None:
+        id_, count = read.taken_back
+        rows += [Delete(piece_row(id_, number)) for number in reversed(range(count))]
+        rows.append(Delete(file_row(id_)))
     rows += [Put(file_row(id_), file) for id_, file in read.files.items()]
     rows += [Put(piece_row(id_, number), {"id": id_, "text": text}) for id_, number, text in read.pieces]
     # Before the elements, so that their place is known when they are applied; a load meets them in this order too.
@@ -131,6 +135,7 @@ def digest_of(part: Record) -> str:
 
 def _before(state: CanvasState, arriving: Arriving) -> Before:
     last = arriving.last_part
+    is_kept = last is not None and last.open_file is not None and not last.open_file_is_left_out
     return Before(
         import_id=arriving.facts.founding.call_id,
         is_known=state.entries.__contains__,
@@ -140,7 +145,7 @@ def _before(state: CanvasState, arriving: Arriving) -> Before:
         misordered_from=None if last is None else last.misordered_from,
         open_file=None if last is None else last.open_file,
         open_file_is_left_out=last is not None and last.open_file_is_left_out,
-        pieces_of_open_file=0 if last is None else last.pieces_of_open_file,
+        pieces_of_open_file=state.pieces[str(last.open_file)] if last is not None and is_kept else (),
         is_known_file=state.files.__contains__,
     )
 

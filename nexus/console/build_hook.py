@@ -8,6 +8,8 @@ NEXUS works but for pictures, so an installation goes on without one and leaves 
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -15,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,11 +63,19 @@ class BundleHook(BuildHookInterface):  # type: ignore[type-arg]  # what its conf
 
 
 def bring_up_to_date(web: Path, built: Path, *, is_required: bool) -> None:
-    """Build `web` into `built` unless that is done. A failure leaves its reason there; if required, NotBuilt."""
-    sources = hash_of(web)
-    stamp = built / BUILT_FROM
-    if stamp.is_file() and stamp.read_text() == sources:
-        return
+    """Build `web` into `built` unless that is done. A failure leaves its reason there; if required, NotBuilt.
+
+    One build at a time: the second finds what the first has made.
+    """
+    with _alone(built.parent):
+        _clear_up(built)
+        sources = hash_of(web)
+        stamp = built / BUILT_FROM
+        if not stamp.is_file() or stamp.read_text() != sources:
+            _bring(web, built, sources, is_required)
+
+
+def _bring(web: Path, built: Path, sources: str, is_required: bool) -> None:
     print("Building the browser bundle of NEXUS ...", file=sys.stderr)  # noqa: T201 - pip shows it with -v
     with tempfile.TemporaryDirectory(prefix="nexus-bundle-") as folder:
         made = Path(folder, "web", "dist")
@@ -77,11 +88,44 @@ def bring_up_to_date(web: Path, built: Path, *, is_required: bool) -> None:
             shutil.rmtree(made, ignore_errors=True)
             made.mkdir(parents=True)
             (made / WHY_MISSING).write_text(f"{problem}\n{problem.output}")
-        # Beside its place first: a process that reads a bundle never sees half of one.
-        beside = built.with_name(f".{built.name}-{os.getpid()}")
-        shutil.copytree(made, beside)
-        shutil.rmtree(built, ignore_errors=True)
-        beside.rename(built)
+        _put_in_place(made, built)
+
+
+def _put_in_place(made: Path, built: Path) -> None:
+    """Renamed in when it is whole: at no time is there half a bundle, only none for a moment, or after a crash in it.
+
+    What draws a picture while the bundle is replaced may fail for want of a file of the old one, and says so.
+    """
+    new, old = built.with_name(f".{built.name}-new"), _old(built)
+    shutil.copytree(made, new)
+    if built.exists():
+        built.rename(old)
+    new.rename(built)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _clear_up(built: Path) -> None:
+    """What builds that were killed have left: the former bundle goes back to its place, and the rest is removed."""
+    if not built.exists() and _old(built).is_dir():
+        _old(built).rename(built)
+    for left in built.parent.glob(f".{built.name}-*"):
+        shutil.rmtree(left)
+
+
+def _old(built: Path) -> Path:
+    return built.with_name(f".{built.name}-old")
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """While others wait who want the same. The lock ends with the process, however it ends."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks: then only builds one after the other are safe
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def hash_of(web: Path) -> str:

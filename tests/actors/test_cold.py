@@ -283,6 +283,37 @@ def test_what_is_read_at_once_is_bounded_in_rows_and_bytes(monkeypatch: pytest.M
     assert len(names(100)) == 4
 
 
+def test_what_waits_for_the_disk_counts_as_what_is_on_it() -> None:
+    """common 8.1: a backlog is read within the same bound."""
+    waiting = UncommittedCold()
+    for number in range(20):
+        waiting.note(number, Put(f"{_DAY}{number:02d}", "x" * 1_000))
+    wanted = ColdRows(_DAY, None, 100, 2_500)
+    assert [row.row for row in read(MemoryStore(), DIARY, waiting, _plain, wanted)] == ["day/19", "day/18", "day/17"]
+
+
+def test_parts_of_a_row_are_skipped_by_a_look_at_one_of_them_and_names_alone_unpack_nothing() -> None:
+    """canvas 5: of a large row whose parts nobody asks for, one is met."""
+    looks: list[bytes] = []
+
+    class Watched(MemoryStore):
+        def last(self, prefix: bytes, before: bytes | None = None) -> tuple[bytes, bytes] | None:
+            found = super().last(prefix, before)
+            looks.extend([found[0]] if found else [])
+            return found
+
+    store = Watched()
+    names = ["1", *(f"2/{number}" for number in range(9)), "2", "3", "3/7"]
+    store.commit([(state_key(DIARY, _DAY + name), b"torn" if "/" in name else pack_row(name)) for name in names])
+    found = read(store, DIARY, UncommittedCold(), _plain, ColdRows(_DAY, None, 100, parts=False))
+    assert [row.value for row in found] == ["3", "2", "1"]
+    assert len(looks) == 5
+    bare = read(store, DIARY, UncommittedCold(), _plain, ColdRows(_DAY, None, 100, names_only=True))
+    assert [(row.row.removeprefix(_DAY), row.value) for row in bare] == [
+        (name, None) for name in sorted(names, reverse=True)
+    ]
+
+
 def _plain(row: str, stored: bytes) -> Value:
     return unpack_row(stored)
 
@@ -296,6 +327,7 @@ STEPS: Final = st.lists(st.tuples(DAYS, st.none() | st.integers(0, 99)), max_siz
     waiting=STEPS,
     come=st.integers(0, 12),
     before=st.none() | st.integers(0, 10),
+    down_to=st.none() | st.integers(0, 10),
     limit=st.integers(1, 12),
 )
 def test_what_is_read_is_what_a_map_of_everything_decided_would_give(
@@ -303,6 +335,7 @@ def test_what_is_read_is_what_a_map_of_everything_decided_would_give(
     waiting: list[tuple[int, int | None]],
     come: int,
     before: int | None,
+    down_to: int | None,
     limit: int,
 ) -> None:
     """Also when the first `come` of what waits have come to the disk and are not forgotten yet."""
@@ -317,7 +350,9 @@ def test_what_is_read_is_what_a_map_of_everything_decided_would_give(
             uncommitted.note(number, Delete(row) if words is None else Put(row, words))
         if number < len(stored) + come:
             store.commit([(state_key(DIARY, row), None if words is None else pack_row(words))])
-    wanted = ColdRows(_DAY, None if before is None else f"{_DAY}{before:02d}", limit)
+    lowest = None if down_to is None else f"{_DAY}{down_to:02d}"
+    wanted = ColdRows(_DAY, None if before is None else f"{_DAY}{before:02d}", limit, down_to=lowest)
     found = [(row.row, row.value) for row in read(store, DIARY, uncommitted, _plain, wanted)]
     days_below = [day for day in sorted(model, reverse=True) if before is None or day < before]
+    days_below = [day for day in days_below if down_to is None or day >= down_to]
     assert found == [(f"{_DAY}{day:02d}", model[day]) for day in days_below[:limit]]

@@ -300,8 +300,15 @@ def _asleep_in(folder: Path) -> None:
     uvloop.run(_asleep(folder))
 
 
+def _past_in(folder: Path) -> None:
+    from tests.benchmarks import canvas_past
+
+    gc.set_threshold(gc_allocations_between, gc_looks_between, 2**31 - 1)
+    canvas_past.run(folder)
+
+
 def main() -> None:
-    for part in (_side_by_side_in, _asleep_in):
+    for part in (_side_by_side_in, _asleep_in, _past_in):
         with tempfile.TemporaryDirectory(prefix="nexus-bench-") as folder:
             apart(part, Path(folder))
     print("\nthe dearest writes of one call:")

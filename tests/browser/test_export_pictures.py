@@ -19,7 +19,7 @@ import pytest
 from actors.engines.browser.chromium import NoBrowser, flags, found_browser, runs_as_root
 from bus.limits import export_memory_bytes_max, picture_side_pixels_max
 from bus.value import Record, Value
-from nexus import picture_engine
+from nexus import picture_engine, picture_folder
 from nexus.console.bundle import BundleMissing, bundle_folder
 from nexus.picture_engine import Picture, PictureFailed, Wanted, drawn
 from tests.actors.canvas.board import board_of
@@ -145,6 +145,27 @@ def test_text_that_no_xml_may_hold_still_makes_an_svg_that_opens() -> None:
     assert shown == ["a\u00a0b & <c> \ufffd \U0001f600"]
 
 
+@pytest.mark.parametrize("broken", ["\x01", "\ufffe", "\uffff"])
+def test_no_text_link_name_or_title_makes_an_svg_that_does_not_open(broken: str) -> None:
+    """canvas 4.3, 4.4, 4.5: what XML cannot hold, wherever a picture shows or keeps it."""
+    linked: Record = {"link": f"https://a.example/{broken}", "customData": {"said": broken}, "groupIds": [broken]}
+    elements = [
+        words("a", f"x{broken}y", name=f"n{broken}", **linked),
+        element(f"f{broken}", "frame", y=200, name=f"frame{broken}", title=f"t{broken}", **linked),
+        {**element(f"r{broken}", y=220, frameId=f"f{broken}"), **linked},
+        {**element("e", "embeddable", y=400), **linked},
+    ]
+    root = ElementTree.fromstring(picture(elements, name=f"scene{broken}").content)
+    shown = "".join(one.text or "" for one in root.iter(f"{SVG_NAME}text"))
+    assert "x\ufffdy" in shown and "frame\ufffd" in shown
+    assert [*root.iter(f"{SVG_NAME}a")] == [], "a link with a character that no address has is inert"
+    # Even past the placeholders, should they let one by.
+    raw: Record = {"elements": [{**element("r"), **linked}], "files": {}, "appState": {}}
+    (link,) = ElementTree.fromstring(drawn(raw, SVG_WANTED, bundle_folder()).content).iter(f"{SVG_NAME}a")
+    kept = "" if broken == "\x01" else "\ufffd"  # controls the editor itself takes out
+    assert link.get("href") == f"https://a.example/{kept}"
+
+
 def test_pages_are_placeholders_and_only_harmless_links_are_left(server: CountingServer) -> None:
     """canvas 4.4, security 2.14"""
     html = f"<script>fetch('{server.url}/script')</script><img src='{server.url}/image'>"
@@ -251,7 +272,7 @@ def test_nothing_runs_or_lies_around_after_a_picture(monkeypatch: pytest.MonkeyP
     """0015: a short-lived engine of its own."""
     before = {one.pid for one in descendants(os.getpid())}
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a short path, which pytest's own is not
-        monkeypatch.setattr(picture_engine, "_SHORT_TEMPORARY", Path(folder))
+        monkeypatch.setattr(picture_folder, "_SHORT_TEMPORARY", Path(folder))
         picture([element("a")])
         assert list(Path(folder).iterdir()) == []
     assert {one.pid for one in descendants(os.getpid())} <= before
@@ -260,9 +281,9 @@ def test_nothing_runs_or_lies_around_after_a_picture(monkeypatch: pytest.MonkeyP
 _ASKING = """
 import sys
 from pathlib import Path
-from nexus import picture_engine
+from nexus import picture_folder
 from nexus.picture_engine import Wanted, drawn
-picture_engine._SHORT_TEMPORARY = Path(sys.argv[1])
+picture_folder._SHORT_TEMPORARY = Path(sys.argv[1])
 from nexus.console.bundle import bundle_folder
 rectangle = {"type": "rectangle", "width": 9, "height": 9, "fillStyle": "hachure", "backgroundColor": "red"}
 elements = [{**rectangle, "id": f"e{n}", "x": n, "y": n} for n in range(50_000)]

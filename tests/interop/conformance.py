@@ -36,7 +36,6 @@ _NO_SUBSCRIPTIONS = (
 _NO_TASKS = "the tasks extension is not declared"
 _NO_NEED = "no tool of NEXUS needs a capability of its client, so none refuses for the lack of one"
 _OWN_SCHEMAS = "the suite's own schema has keywords that no model of a tool writes; schemas are listed as they are made"
-_NO_REPLAY = "sessions answer in JSON, not in streams, so there is none to poll again"
 
 EXCLUDED: Final[Mapping[str, str]] = {
     "completion-complete": _NO_COMPLETION,

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -102,14 +103,28 @@ def test_an_engine_that_hangs_is_ended_in_time_with_all_that_it_started(
     engine(_CHILD + f"open({str(note)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\ntime.sleep(600)")
     started = picture_engine._received
 
-    def in_time(process: object, deadline: float) -> bytes:
+    def in_time(process: object, bound: picture_engine._Bound) -> bytes:
         eventually(lambda: note.exists() and note.read_text())
-        return started(process, 0)  # type: ignore[arg-type]
+        return started(process, replace(bound, ms_max=0))  # type: ignore[arg-type]
 
     monkeypatch.setattr(picture_engine, "_received", in_time)
-    with pytest.raises(PictureFailed, match="did not draw the canvas within 240 seconds"):
+    with pytest.raises(PictureFailed, match="did not draw the canvas within 0 seconds and was ended"):
         draw()
     assert not any(psutil.pid_exists(int(pid)) for pid in note.read_text().split())
+
+
+def test_what_took_too_long_says_what_it_was_and_how_long_it_had(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0015: bounded in time"""
+    assert picture_engine._drawing_bound().words() == (
+        "The browser did not draw the canvas within 270 seconds and was ended."
+    )
+    engine("time.sleep(600)")
+    monkeypatch.setattr(picture_engine, "_LOOK_BOUND", replace(picture_engine._LOOK_BOUND, ms_max=1))
+    with pytest.raises(PictureFailed, match="did not say which browser it finds within 0 seconds"):
+        found_browser()
+    assert picture_engine._LOOK_BOUND.ms_max < picture_engine._drawing_bound().ms_max
 
 
 def test_an_engine_that_takes_too_much_memory_or_answers_too_much_is_ended(
@@ -131,7 +146,7 @@ def test_an_interrupted_command_leaves_nothing_running(engine: Engine, monkeypat
     engine("time.sleep(600)")
     seen: list[int] = []
 
-    def interrupted(process: object, deadline: float) -> bytes:
+    def interrupted(process: object, bound: object) -> bytes:
         seen.append(process.pid)  # type: ignore[attr-defined]
         raise KeyboardInterrupt
 

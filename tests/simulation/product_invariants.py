@@ -7,7 +7,8 @@ from typing import Final
 
 from actors.canvas.invariants import problems
 from actors.canvas.proposal import proposal_row
-from actors.canvas.state import CanvasState
+from actors.canvas.revision import is_piece
+from actors.canvas.state import HISTORY, CanvasState
 from actors.decision import Put
 from actors.mailbox.rows import Received, Sent
 from actors.mailbox.state import MailboxState, apply
@@ -142,7 +143,7 @@ class ProductJudge:
 
     def _check_history(self, canvas: Address, history: History) -> None:
         rows = self._disks.rows(canvas)
-        revisions = [value for row, value in rows.items() if row.startswith("history/")]
+        revisions = [value for row, value in rows.items() if row.startswith(HISTORY) and not is_piece(row)]
         head = rows["head"]
         assert isinstance(head, dict)
         numbers = [value["revision"] for value in revisions if isinstance(value, dict)]

@@ -71,9 +71,8 @@ class OwnerBench(Generic[State]):
         if wanted is None:
             return ()
         assert self.rules.is_cold(wanted.prefix)
-        below = (row for row in self.rows if row.startswith(wanted.prefix))
-        names = sorted((row for row in below if wanted.before is None or row < wanted.before), reverse=True)
-        return tuple(ColdRow(row, self.rows[row]) for row in names[: wanted.limit])
+        names = sorted((row for row in self.rows if wanted.wants(row)), reverse=True)
+        return tuple(ColdRow(row, None if wanted.names_only else self.rows[row]) for row in names[: wanted.limit])
 
     def decide(self, verb: str, body: Record, principal: Principal, call_id: str | None = None) -> Decision:
         """Decide without applying. Fails the test if the principal may not send this verb."""

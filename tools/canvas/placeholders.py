@@ -33,7 +33,8 @@ _LABEL_FONT_SIZE: Final = 16
 _LABEL_LINE: Final = 1.25
 _PADDING: Final = 10
 
-_LINK: Final = re.compile(r"(https?|mailto):[^\s\x00-\x1f]+", re.IGNORECASE)
+_LINK: Final = re.compile(r"(https?|mailto):[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+", re.IGNORECASE)
+"""No blanks, no controls, and nothing that XML cannot hold."""
 _COLOUR: Final = re.compile(
     r"#[0-9a-f]{3,8}|[a-z]{1,30}|(rgb|hsl)a?\([0-9.,%/ +-]{1,60}(deg)?[0-9.,%/ +-]{0,60}\)", re.IGNORECASE
 )

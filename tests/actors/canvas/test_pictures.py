@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.canvas.pictures import NoPicture, picture_begun
+from actors.canvas.pictures import NoPicture, picture_begun, picture_goes_on
 from bus.limits import picture_pixels_max
+from bus.value import Record
 from tests.actors.canvas.board import Board, rectangle
 from tests.support.pictures import SVG, data_url, gif, jpeg, png, webp_animated, webp_lossless, webp_lossy
+from tools.canvas.scene_parts import content_bytes
 
 REAL = {
     "image/png": [png(3, 5)],
@@ -100,6 +104,65 @@ def test_hostile_bytes_are_a_picture_within_bounds_or_none(signature: bytes, con
     except NoPicture:
         return
     assert begun.words == data_url(signature + content, begun.media_type)
+
+
+WHOLE = data_url(png(1, 1) + b"\x00" * 200_000)
+"""Four pieces."""
+FAULTS = ["<script>alert(1)</script>", "\u00e9\x00", "AA==AA", "=A", "===", '"onload="', "\n"]
+
+
+def _scene_with(picture: str) -> Record:
+    other: Record = {"dataURL": data_url(png(2, 2))}
+    files: Record = {"pic": {"dataURL": picture}, "other": other}
+    return {"type": "excalidraw", "elements": [rectangle("a")], "files": files}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("at", [80_000, 99_000, 200_000, len(WHOLE)])
+def test_a_fault_far_behind_the_beginning_of_a_file_leaves_it_out_and_is_reported(fault: str, at: int) -> None:
+    """0015, canvas 4.5: only base64 is taken, whatever its first piece looks like; for an agent and for the person."""
+    scene = _scene_with(WHOLE[:at].rstrip("=") + fault + WHOLE[at:])
+    by_agent, by_person = Board(), Board()
+    reply = by_agent.answer("canvas_create", {"title": "T", "reason": "r", "fromScene": scene})
+    for board, report in ((by_agent, reply), (by_person, by_person.bring_in(scene))):
+        assert report["leftOut"] == [{"id": "pic", "why": "its file is not in base64"}]
+        assert list(cast(Record, board.take_out()["files"])) == ["other"]
+        rows = {row for row in board.bench.rows if row.startswith(("file/", "piece/"))}
+        assert rows == {"file/other", "piece/other/000000"}
+        assert board.bench.reloaded() == board.state
+
+
+@pytest.mark.parametrize("cut_at", [70_000, 90_000, len(WHOLE) - 1])
+def test_a_file_is_taken_back_in_whichever_part_of_an_import_its_fault_shows(cut_at: int) -> None:
+    """canvas 4.5: what earlier parts brought of it goes, and counts no more."""
+    start, bad = WHOLE[:70_000], WHOLE[70_000:cut_at] + "<"
+    others: list[Record] = [{"id": "other", "meta": {}, "text": data_url(png(2, 2)), "more": False}]
+    parts: list[list[Record]] = [
+        [{"id": "pic", "meta": {}, "text": start, "more": True}],
+        [{"id": "pic", "text": "AAAA", "more": True}, {"id": "pic", "text": bad, "more": True}],
+        [{"id": "pic", "text": "AAAA", "more": False}, *others],
+    ]
+    board = Board()
+    import_id = board.begin({"elements": []})
+    for number, pieces in enumerate(parts):
+        assert board.send_part(import_id, number, {"pieces": [*pieces]}) == {"parts": number + 1}
+    assert board.state.arriving is not None
+    assert board.state.arriving.file_bytes == content_bytes(data_url(png(2, 2)))
+    report = board.finish(import_id)
+    assert (report["leftOutCount"], report["leftOut"]) == (1, [{"id": "pic", "why": "its file is not in base64"}])
+    assert list(cast(Record, board.take_out()["files"])) == ["other"]
+    assert board.bench.reloaded() == board.state
+
+
+@pytest.mark.parametrize("padding", ["", "=", "=="])
+def test_padding_may_be_cut_in_two_and_nothing_follows_it(padding: str) -> None:
+    """canvas 4.5: an import is cut anywhere."""
+    picture = data_url(png(1, 1)).rstrip("=")
+    for cut_at in range(len(picture) - 3, len(picture + padding) + 1):
+        first, second = (picture + padding)[:cut_at], (picture + padding)[cut_at:]
+        assert picture_goes_on(first, second)
+        assert picture_goes_on(first, second + "A") is (padding == "")
+        assert picture_goes_on(first + second, "=") is (padding != "==")
 
 
 def test_an_import_keeps_a_picture_under_its_true_type_and_reports_the_bombs_that_it_leaves_out() -> None:

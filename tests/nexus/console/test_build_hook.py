@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -57,6 +61,106 @@ def test_a_bundle_is_built_once_for_each_state_of_its_sources(web: Path, tools: 
     assert (tools.runs, (built / "render.html").read_text()) == (2, "2")
     assert sorted(file.name for file in built.iterdir()) == ["built-from", "render.html"]
     assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
+
+
+class Killed(BaseException):
+    """Stands in for the end of the process: nothing that was meant to follow happens."""
+
+
+@pytest.mark.parametrize("at", ["copied", "first rename", "second rename"])
+def test_a_build_that_was_killed_loses_no_bundle_and_leaves_nothing_for_good(
+    web: Path, tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """0015"""
+    built = tmp_path / "built"
+    bring_up_to_date(web, built, is_required=False)
+    (tmp_path / ".built-4711").mkdir()  # of an older release
+    (web / "src" / "a.js").write_text("2")
+    renames: list[tuple[Path, object]] = []
+    rename = Path.rename
+
+    def killed_at(path: Path, target: Path) -> Path:
+        renames.append((path, target))
+        if at == "copied":
+            raise Killed
+        made = rename(path, target)
+        if at == ("first rename", "second rename")[len(renames) - 1]:
+            raise Killed
+        return made
+
+    with monkeypatch.context() as dying:
+        dying.setattr(Path, "rename", killed_at)
+        with pytest.raises(Killed):
+            bring_up_to_date(web, built, is_required=False)
+    tools.failure = NotBuilt("The npm registry could not be reached (ENOTFOUND).")
+    if at == "second rename":
+        bring_up_to_date(web, built, is_required=True)
+        assert (built / "render.html").read_text() == "2", "it was there already"
+    else:
+        with pytest.raises(NotBuilt):
+            bring_up_to_date(web, built, is_required=True)
+        assert (built / "render.html").read_text() == "1", "the former one is back, or was never gone"
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
+
+
+def test_whoever_reads_while_a_bundle_is_replaced_never_sees_a_part_of_one(
+    web: Path, tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0015: looked at before and after each thing that is done to a folder."""
+    built = tmp_path / "built"
+    for number in range(40):
+        (web / "src" / f"{number}.txt").touch()
+    monkeypatch.setattr(build_hook, "_build", lambda web, folder: shutil.copytree(web / "src", folder / "dist"))
+    bring_up_to_date(web, built, is_required=False)
+    whole = len([*built.iterdir()])
+    seen: set[int] = set()
+
+    def look() -> None:
+        seen.add(len([*built.iterdir()]) if built.exists() else 0)
+
+    for of, name in ((os, "unlink"), (os, "rename"), (os, "rmdir"), (shutil, "copy2"), (shutil, "copytree")):
+        monkeypatch.setattr(of, name, _watched(getattr(of, name), look))
+    (web / "src" / "a.js").write_text("2")
+    bring_up_to_date(web, built, is_required=False)
+    assert seen <= {0, whole} and (built / "a.js").read_text() == "2"
+
+
+def _watched(do: Callable[..., object], look: Callable[[], None]) -> Callable[..., object]:
+    def watched(*given: object, **named: object) -> object:
+        look()
+        try:
+            return do(*given, **named)
+        finally:
+            look()
+
+    return watched
+
+
+def test_two_builds_at_once_make_one_bundle_and_both_end_well(web: Path, tmp_path: Path) -> None:
+    """0015: in processes of their own, the second waits and finds what the first has made."""
+    program = (
+        "import sys; from pathlib import Path; from nexus.console import build_hook\n"
+        "def build(web, folder):\n"
+        "    (folder / 'dist').mkdir(parents=True)\n"
+        "    print('building', flush=True); sys.stdin.readline()\n"
+        "build_hook._build = build\n"
+        "web, built = Path(sys.argv[1]), Path(sys.argv[2])\n"
+        "print('asked', flush=True)\n"
+        "build_hook.bring_up_to_date(web, built, is_required=True)\n"
+    )
+    command = [sys.executable, "-c", program, str(web), str(tmp_path / "built")]
+    start = partial(subprocess.Popen, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with start() as first, start() as second:
+        assert first.stdout is not None and second.stdout is not None
+        assert (first.stdout.readline(), second.stdout.readline()) == ("asked\n", "asked\n")
+        for one in (first, second):
+            assert one.stdin is not None
+            one.stdin.write("go\n")
+            one.stdin.close()
+        said = [one.stdout.read() for one in (first, second) if one.stdout is not None]
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert sorted(said) == ["", "building\n"]
+    assert sorted(file.name for file in (tmp_path / "built").iterdir()) == ["built-from"]
 
 
 def test_the_hash_knows_names_and_contents_and_nothing_that_was_installed(web: Path) -> None:
