@@ -77,16 +77,12 @@ def roles_ending(state: WorkspaceState, agent_id: str, context: Context, after: 
 
 
 def roles_of(state: WorkspaceState, body: RolesOf, context: Context) -> Decision:
-    """On how many canvases the agent has which role, for the person who is about to remove it. `ownedAlone`: those of
-    which no other agent is owner."""
-    counts: dict[str, int] = {}
-    alone = 0
-    for canvas_id in _held(state, body.agentId, ""):
-        roles = state.canvases[canvas_id].roles
-        role = roles[body.agentId]
-        counts[role] = counts.get(role, 0) + 1
-        alone += role == "owner" and [*roles.values()].count("owner") == 1
-    return Decision({"roles": {**counts}, "ownedAlone": alone})
+    """On how many canvases the agent has a role, for the person who is about to remove it. `ownedAlone`: those of which
+    it is owner and no other agent is."""
+    held = [state.canvases[canvas_id].roles for canvas_id in _held(state, body.agentId, "")]
+    owned = [roles for roles in held if roles[body.agentId] == "owner"]
+    alone = sum([*roles.values()].count("owner") == 1 for roles in owned)
+    return Decision({"canvases": len(held), "ownedAlone": alone})
 
 
 def _held(state: WorkspaceState, agent_id: str, after: str) -> list[str]:
