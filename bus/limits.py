@@ -176,6 +176,7 @@ path_characters_max: Final = 4_096
 grid_columns_max: Final = 12
 saga_retry_ms: Final = 10_000  # what is not acknowledged is told again, after twice as long each time
 saga_retry_ms_max: Final = 600_000
+roles_ended_at_once_max: Final = 16  # canvases that are told with one message that an agent has no role any more
 destroyed_at_once_max: Final = 16  # canvases of a workspace that are told to go and have not answered
 deletion_deadline_ms: Final = 120_000  # of a workspace with all that is in it
 

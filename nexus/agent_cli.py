@@ -140,8 +140,8 @@ def agent_remove(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove an agent: its tokens stop at once, its open tasks end cancelled, channels and teams lose it. What it drew
-    stays. Without --yes it only shows what would end."""
+    """Remove an agent: its tokens stop at once, its open tasks end cancelled, channels, teams and canvases lose it.
+    What it drew stays. Without --yes it only shows what would end."""
     asked: Record = {"agent": agent, "workspace": workspace}
     if not yes:
         removal = ask(home, "bus.removal", asked, "Reading what would end")

@@ -83,6 +83,28 @@ def blocked_names(agent: Record) -> list[Value]:
 
 def removal_lines(removal: Record) -> list[str]:
     """What removing an agent would end."""
+    return [*_ends(removal), *_roles_lines(removal)]
+
+
+def _roles_lines(removal: Record) -> list[str]:
+    """What becomes of its canvases (canvas 1.1)."""
+    if removal.get("canvasesUnread") is not None:
+        unread = shown(removal.get("canvasesUnread"))
+        return [f"Its canvases cannot be read now ({unread}): its roles on them would end."]
+    held, alone = removal.get("canvases"), removal.get("ownedAlone")
+    if not held:
+        return []
+    lines = [f"Its role on {_canvases(held)} ends: its locks go, and its proposals there wait for you alone."]
+    if alone:
+        lines.append(f"It is the only owner of {_canvases(alone)}, which only you can delete then.")
+    return lines
+
+
+def _canvases(count: Value) -> str:
+    return f"{shown(count)} {'canvas' if count == 1 else 'canvases'}"
+
+
+def _ends(removal: Record) -> list[str]:
     threads = records(removal, "threads")
     ends = f"Removing agent {who(removal)} stops its tokens and takes it out of its channels and teams"
     if removal.get("unread") is not None:

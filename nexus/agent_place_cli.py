@@ -47,7 +47,8 @@ def agent_pin(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Pin an agent to a workspace. It sees nothing of the former one from its next call on."""
+    """Pin an agent to a workspace. It sees nothing of the former one from its next call on, and its roles
+    on canvases there end: grant them anew should it come back."""
     asked: Record = {"agent": agent, "to": to, "workspace": workspace}
     change(
         home,
@@ -65,7 +66,8 @@ def agent_inherit(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let an agent act in whichever workspace is active, or pin it to the one it is in now."""
+    """Let an agent act in whichever workspace is active, or pin it to the one it is in now. Pinned, it
+    loses its roles on canvases of the others."""
     asked: Record = {"agent": agent, "inherits": on, "workspace": workspace}
     does = "goes along with the active workspace, now" if on else "stays in"
     change(

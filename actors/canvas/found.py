@@ -20,7 +20,8 @@ from actors.canvas.outcome import Rejected
 from actors.canvas.state import CanvasState, role_row
 from actors.canvas.taking_in import CONTINUE, complete, going_on, raw_rows, step, take
 from actors.decision import Answer, Context, Decision, Delete, Effect, Event, Message, Put, Send
-from actors.parsed import Nothing
+from actors.parsed import Nothing, sending_owner
+from bus import address
 from bus.address import is_id
 from bus.limits import agents_per_workspace_max, part_bytes_max, part_elements_max, scene_bytes_max
 from bus.value import Record, Value
@@ -33,6 +34,10 @@ from tools.errors import NOT_FOUND, Code, Refusal, invalid_arguments
 class CanvasGrant(Model):
     agentId: Identifier
     role: Literal["none", "viewer", "commenter", "editor", "owner"] = Field(description="`none` takes the role away.")
+
+
+class RoleEnds(Model):
+    agentId: Identifier
 
 
 def create_canvas(state: CanvasState, message: Message, context: Context) -> Decision:
@@ -136,6 +141,17 @@ def grant_role(state: CanvasState, message: Message, context: Context) -> Decisi
             indexed(context, state.head.title, roles),
         ),
     )
+
+
+def role_ends(state: CanvasState, message: Message, context: Context) -> Decision:
+    """The agent is not one of the canvas's workspace any more (canvas 1.1; actors/workspace/roles.py). Sent again, or
+    when the canvas is gone, it changes nothing."""
+    body = RoleEnds.model_validate(message.body)
+    if sending_owner(context, "workspace") != address.workspace(context.address.workspace):
+        raise ValueError("a canvas is told of its agents by its own workspace only")
+    if state.head is None:
+        return Decision({})
+    return grant_role(state, Message(message.verb, {"agentId": body.agentId, "role": "none"}), context)
 
 
 def roles(state: CanvasState, message: Message, context: Context) -> Decision:

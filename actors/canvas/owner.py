@@ -57,6 +57,7 @@ VERBS: Final[Mapping[str, Verb[CanvasState]]] = {
         written(Change(CanvasRevert, "reverted", revert)), _PERSON, cold_rows=rows_since, prepare=CanvasState.keep_some
     ),
     "canvas_grant": Verb(found.grant_role, _PERSON),
+    "role_ends": Verb(found.role_ends, _OWNER),
     "canvas_roles": Verb(found.roles, _PERSON, head_only=True),
 }
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from actors.credential import TokenHash
 from actors.decision import Context, Decision, Delete, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
-from actors.directory.channel_members import leaving_channels
+from actors.directory.channel_members import removed_everywhere
 from actors.directory.state import NOWHERE, DirectoryState, ListedAgent, RemovedAgent, agent_row, removed_row
 from actors.name_index import SHOWS_NOTHING, taken_by_another
 from actors.parsed import DONE, parsed, sending_owner
@@ -83,7 +83,7 @@ def agent_remove(state: DirectoryState, body: AgentRemove, context: Context) -> 
         *_forgotten(state),
         Put(removed_row(body.agentId), removed.model_dump()),
         removing(body.agentId),
-        *leaving_channels(state, body.agentId, agent),
+        *removed_everywhere(state, body.agentId, agent),
         Send(address.TEAMS, "agent_gone", {"agentId": body.agentId}, before_reply=True),
         Event("agent.removed", {"agentId": body.agentId, "workspaceId": agent.workspaceId}),
     )

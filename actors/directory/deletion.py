@@ -113,7 +113,7 @@ def deletion_due(state: DirectoryState, body: DeletionDue, context: Context) -> 
 def message_died(state: DirectoryState, message: Message, context: Context) -> Decision:
     """Nobody could decide a message of ours. A deletion is reminded by its timer anyhow; an agent is told again, for
     its owner admits its calls by what it was told."""
-    if message.body.get("verb") == "member_gone":
+    if message.body.get("verb") in ("member_gone", "member_left"):
         return gone_died(state, message, context)
     body = message.body.get("body")
     agent_id = body.get("agentId") if isinstance(body, dict) else None

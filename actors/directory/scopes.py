@@ -10,6 +10,7 @@ from typing import Final
 
 from actors.decision import Context, Decision, Effect, Event, PrincipalKind, Put, Send, Verb, VerbTable
 from actors.directory.agents import name_refusal, room_refusal
+from actors.directory.channel_members import left_for
 from actors.directory.state import NOWHERE, DirectoryState, ListedAgent, agent_row
 from actors.parsed import parsed
 from bus import address
@@ -106,6 +107,7 @@ def _placed(state: DirectoryState, agent_id: str, agent: ListedAgent, placed: Li
     effects = (
         Put(agent_row(agent_id), placed.model_dump()),
         scoping(agent_id, placed),
+        *left_for(state, agent_id, agent, placed),
         Event("agent.scope_changed", where),
     )
     return Decision(_told(agent_id, placed), effects)

@@ -39,7 +39,8 @@ class ListedAgent(Model):
     createdBy: str | None = None
     """The agent that asked for it (mesh 6); None: the person added it."""
     notedIn: list[str] = Field(default_factory=list)
-    """The workspaces that keep it as a member of a channel, or what it asked for, and hear when it is removed."""
+    """The workspaces that keep it as a member of a channel or with a role on a canvas, or what it asked for, and hear
+    when it is removed."""
 
 
 class RemovedAgent(Model):

@@ -27,6 +27,7 @@ from actors.name_index import name_refusal
 from actors.parsed import DONE, Nothing, parsed, sending_owner
 from actors.workspace.channel_book import Channel, channel_row, creations_row
 from actors.workspace.channel_ends import ended_each
+from actors.workspace.roles import roles_ending
 from actors.workspace.state import WorkspaceState
 from bus.address import DIRECTORY
 from bus.identifier import made_id
@@ -160,8 +161,8 @@ def own_channels(state: WorkspaceState, body: Nothing, context: Context) -> Deci
 
 
 def member_gone(state: WorkspaceState, body: MemberGone, context: Context) -> Decision:
-    """The directory has no such agent any more: it leaves every channel, and what it asked for or was asked about
-    ends."""
+    """The directory has no such agent any more: it leaves every channel, its roles on canvases end, and so does what it
+    asked for or was asked about."""
     sending_owner(context, "app")
     book = state.book
     effects: list[Effect] = []
@@ -171,7 +172,7 @@ def member_gone(state: WorkspaceState, body: MemberGone, context: Context) -> De
     effects += ended_each(book, book.requests_about(agent_id=body.agentId), "refused")
     if body.agentId in book.creations:
         effects.append(Delete(creations_row(body.agentId)))
-    return Decision({}, tuple(effects))
+    return Decision({}, (*effects, *roles_ending(state, body.agentId, context)))
 
 
 def joining(

@@ -25,7 +25,7 @@ from actors.decision import (
     VerbTable,
 )
 from actors.parsed import DONE, Nothing, parsed, sending_owner
-from actors.workspace import channel_requests, channels, creations, destruction
+from actors.workspace import channel_requests, channels, creations, destruction, roles
 from actors.workspace.state import HEAD_ROW, Head, IndexedCanvas, WorkspaceState, apply, canvas_row, problems
 from bus.limits import canvases_per_workspace_max, page_items_max
 from bus.value import Value
@@ -105,7 +105,8 @@ def canvas_indexed(state: WorkspaceState, body: CanvasIndexed, context: Context)
     late = destruction.of_late_comer(state, body.canvasId, context)
     if state.is_gone or state.canvases.get(body.canvasId) == row:
         return Decision({}, tuple(late))
-    effects: list[Effect] = [Put(canvas_row(body.canvasId), row.model_dump()), *late]
+    noting = roles.noted(state, body.canvasId, row, context)
+    effects: list[Effect] = [Put(canvas_row(body.canvasId), row.model_dump()), *late, *noting]
     return Decision({}, tuple(effects))
 
 
@@ -210,6 +211,7 @@ class WorkspaceRules(Rules[WorkspaceState]):
 _DIED: Final[Mapping[str, Decide[WorkspaceState]]] = {
     "destroy": destruction.destroy_died,
     "member_noted": channels.note_died,
+    "role_ends": channels.note_died,
     "invitee_named": channel_requests.invitee_died,
     "agent_asked_for": creations.creation_died,
 }
@@ -227,5 +229,5 @@ _OWN: Final[VerbTable[WorkspaceState]] = VerbTable(
         "workspace_get": Verb(parsed(WorkspaceGetInput, workspace_get), _READERS),
     }
 )
-_TABLE: Final = destruction.VERBS | channels.VERBS | channel_requests.VERBS | creations.VERBS | _OWN
+_TABLE: Final = roles.VERBS | destruction.VERBS | channels.VERBS | channel_requests.VERBS | creations.VERBS | _OWN
 RULES: Final = WorkspaceRules()

@@ -22,7 +22,7 @@ from bus.limits import (
 )
 from bus.value import Record, Value, records
 from nexus.gateway.person_bus import row_of
-from nexus.gateway.person_owners import Owners, VerbRefused, text
+from nexus.gateway.person_owners import Directory, Owners, VerbRefused, text
 from nexus.gateway.person_table import Nothing, Run, Typed, checked
 from nexus.gateway.person_threads import (
     ROWS_OF_THREAD,
@@ -104,10 +104,11 @@ async def purge(owners: Owners, asked: Purge) -> Record:
 
 
 async def removal(owners: Owners, asked: Removal) -> Record:
-    """What would end if the agent were removed: its open tasks, the newest first. A mailbox that cannot be read
-    must not keep its agent from being removed, so that is told instead."""
-    meant = (await owners.directory()).agent(asked.agent, asked.workspace)
-    named: Record = {"agentId": meant.id, "name": meant.name}
+    """What would end if the agent were removed: its open tasks, the newest first, and its roles on canvases. What
+    cannot be read must not keep an agent from being removed, so that is told instead."""
+    directory = await owners.directory()
+    meant = directory.agent(asked.agent, asked.workspace)
+    named: Record = {"agentId": meant.id, "name": meant.name, **await _roles_of(owners, directory, meant.id)}
     body: Record = {"states": [*_OPEN], "limit": page_items_max}
     try:
         page = await owners.read(address.mailbox(meant.id), "threads_page", body)
@@ -116,6 +117,18 @@ async def removal(owners: Owners, asked: Removal) -> Record:
             return {**named, "threads": [], "truncated": False, "unread": refused.error.get("code")}
         page = {}
     return {**named, "threads": page.get("threads") or [], "truncated": page.get("nextBefore") is not None}
+
+
+async def _roles_of(owners: Owners, directory: Directory, agent_id: str) -> Record:
+    """`canvases`: on how many it has a role, `ownedAlone`: of how many it alone is owner; in every workspace, for one
+    that inherits has been in several. `canvasesUnread` instead, if they cannot be read."""
+    places = [address.workspace(text(one, "workspaceId")) for one in directory.workspaces]
+    try:
+        found = await owners.read_each(places, "roles_of", {"agentId": agent_id})
+    except VerbRefused as refused:
+        return {"canvasesUnread": refused.error.get("code")}
+    told = [one for one in found if one is not None]
+    return {name: sum(number(one[name]) for one in told) for name in ("canvases", "ownedAlone")}
 
 
 async def idle(owners: Owners, asked: Idle) -> Record:

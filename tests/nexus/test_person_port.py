@@ -36,6 +36,7 @@ LISTS: Script = {
     ("workspace/w1/w1", "readable_canvases"): {"canvases": [{"canvasId": "c1", "title": "Plan", "role": "owner"}]},
     ("workspace/w2/w2", "readable_canvases"): {"canvases": [{"canvasId": "c2", "title": "Plan", "role": "owner"}]},
     ("workspace", "room_for_canvas"): {},
+    ("workspace", "roles_of"): {"canvases": 0, "ownedAlone": 0},
     ("workspace/w2/w2", "channels_list"): {"channels": [{"channelId": "h2", "name": "Reviews", "members": ["b1"]}]},
 }
 

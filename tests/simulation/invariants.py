@@ -7,7 +7,7 @@ moment, and at the end, when everything is healed and quiet, with all that is st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from actors.decision import Put, Rules
 from bus.address import Address
@@ -91,11 +91,16 @@ def journals_are_whole(disks: Disks) -> None:
         demand(numbers == list(range(1, len(numbers) + 1)), "the journal has no gaps", disk.name, numbers)
 
 
+_TOLD: Final = (b"member/", b"gone/")
+"""Timers by which an owner that could not decide is told again that an agent is gone."""
+
+
 def timers_left(disks: Disks) -> list[bytes]:
-    """Those of owners that can be read: what is damaged hears of none until it is mended."""
+    """Those of owners that can be read: what is damaged hears of none until it is mended, and is told until then."""
     torn = {str(owner).encode() for owner in disks.torn_owners}
-    keys = (key for disk in disks.disks for key, _ in disk.content.scan(b"t"))
-    return [key for key in keys if key[9:].split(b"\x00", 1)[0] not in torn]
+    keys = [key for disk in disks.disks for key, _ in disk.content.scan(b"t")]
+    parts = {key: key[9:].split(b"\x00", 1) for key in keys}
+    return [key for key, (owner, name) in parts.items() if owner not in torn and not (torn and name.startswith(_TOLD))]
 
 
 def timers_are_over(disks: Disks) -> None:

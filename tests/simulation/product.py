@@ -96,12 +96,14 @@ class HomeScript:
 
     def _create_canvas(self, rng: random.Random, agent_id: str) -> Operation:
         canvas_id = f"c{len(self.canvases)}x{rng.randrange(10**9)}"
+        if rng.random() < 0.3:  # its call may be decided before it is removed, or after
+            agent_id = SHORT_LIVED
 
         def heard(record: CallRecord) -> None:
             if record.fate is not Fate.ANSWERED or record.ok is None:
                 return
             self.canvases.append(KnownCanvas(canvas_id, 1, []))
-            for other in AGENTS:
+            for other in (*AGENTS, SHORT_LIVED):
                 role = "owner" if other == agent_id else "commenter" if other == COMMENTER else "editor"
                 grant: Record = {"agentId": other, "role": role}
                 self._todo.append(Operation(_canvas(canvas_id), "canvas_grant", grant, has_effects=False))
@@ -136,6 +138,7 @@ class HomeScript:
         if not known.elements:
             return self._create_elements(rng, agent_id)
         ids: list[Value] = [rng.choice(known.elements)]
+        agent_id = rng.choice((agent_id, agent_id, SHORT_LIVED))
         change: Record = {"elementIds": ids, "locked": rng.random() < 0.7, "seconds": rng.choice((1, 2, 5))}
         return self._write(rng, agent_id, "canvas_lock_elements", change, [], known)
 

@@ -167,6 +167,13 @@ class ProductJudge:
         indexed = self._disks.row(address.workspace(WORKSPACE), f"canvas/{canvas.id}")
         assert isinstance(indexed, dict)
         demand(indexed["roles"] == state.roles, "the index knows every canvas and its roles", str(canvas), indexed)
+        holders = {*state.roles, *(lock.holder for lock in state.locks.all().values())}
+        removed = sorted(agent_id for agent_id in holders if self._is_removed(agent_id))
+        demand(not removed, "a removed agent has no role and no lock", str(canvas), removed)
+
+    def _is_removed(self, agent_id: str) -> bool:
+        head = self._disks.row(address.agent(agent_id), "head")
+        return isinstance(head, dict) and head["removed"] is True
 
     def _check_threads(self) -> None:
         received: dict[str, tuple[str, Received]] = {}

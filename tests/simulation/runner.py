@@ -7,9 +7,11 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import structlog
 
+from actors.workspace import roles
 from tests.simulation.history import Violation
 from tests.simulation.options import Options
 from tests.simulation.short_leases import short_leases
@@ -45,7 +47,8 @@ def run(seed: int, options: Options | None = None) -> Outcome:
     """One run: a pure function of its arguments."""
     options = options or Options.of(seed)
     problem: str | None = None
-    with _quiet_logs(), short_leases():
+    # One canvas a message, so that ending the roles of an agent takes several, and trouble can come between them.
+    with _quiet_logs(), short_leases(), patch.object(roles, "roles_ended_at_once_max", 1):
         world = World(seed, options)
         try:
             world.live()

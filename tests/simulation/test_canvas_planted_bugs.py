@@ -10,6 +10,7 @@ import pytest
 from actors.canvas import deciding
 from actors.cold import UncommittedCold
 from actors.decision import Effect, Put
+from actors.workspace import channels, roles
 from tests.simulation.test_planted_bugs import caught_after
 
 
@@ -27,4 +28,16 @@ def test_a_proposal_that_stays_pending_when_it_was_decided(monkeypatch: pytest.M
         return [effect for effect in whole(*arguments) if not isinstance(effect, Put)]
 
     monkeypatch.setattr(deciding, "_decided", undecided)
+    caught_after("calm", "product", seeds_max=120)
+
+
+def test_roles_that_outlive_their_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """canvas 1.1"""
+    monkeypatch.setattr(channels, "roles_ending", lambda *arguments: [])
+    caught_after("calm", "product", seeds_max=60)
+
+
+def test_roles_that_come_after_their_agent_was_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """canvas 1.1"""
+    monkeypatch.setattr(roles, "noted", lambda *arguments: [])
     caught_after("calm", "product", seeds_max=120)

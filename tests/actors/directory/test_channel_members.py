@@ -31,12 +31,33 @@ def test_a_workspace_is_noted_with_its_member_once(home: ChannelHome) -> None:
     assert home.bench(DIRECTORY).state.agents["a1"].notedIn == ["w1"]
 
 
-def test_of_a_removed_agent_only_those_workspaces_are_told_that_it_is_noted_with(home: ChannelHome) -> None:
-    """mesh 6"""
+def test_of_a_removed_agent_those_workspaces_are_told_that_it_is_noted_with_or_works_in(home: ChannelHome) -> None:
+    """mesh 6, canvas 1.1"""
     home.channel("Reviews", "a1")
+    home.ok(DIRECTORY, "agent_pin", {"agentId": "a1", "workspaceId": "w2"}, PERSON)
     for agent_id in ("a1", "a2"):
         home.bench(DIRECTORY).send("agent_remove", {"agentId": agent_id}, PERSON)
-    assert _gone(home) == [("w1", "a1")]
+    assert _gone(home) == [("w1", "a1"), ("w2", "a1"), ("w1", "a2")]
+
+
+def test_a_note_about_an_agent_that_works_elsewhere_is_answered_by_that(home: ChannelHome) -> None:
+    """canvas 1.1: a role that was on its way when the person pinned the agent elsewhere ends too."""
+    bench = home.bench(DIRECTORY)
+    bench.send("member_noted", {"agentId": "b1", "workspaceId": "w1"}, owner(W1))
+    assert [(send.verb, send.to, send.body["agentId"]) for send in bench.sent] == [("member_left", W1, "b1")]
+    assert bench.state.agents["b1"].notedIn == ["w1"]
+
+
+def test_a_workspace_that_could_not_end_roles_is_told_again_unless_the_agent_came_back(home: ChannelHome) -> None:
+    """canvas 1.1"""
+    bench = home.bench(DIRECTORY)
+    left: Record = {"agentId": "a1", "workspaceId": "w1"}
+    for workspace_id, told in (("w2", ["member_left"]), ("w1", [])):
+        home.ok(DIRECTORY, "agent_pin", {"agentId": "a1", "workspaceId": workspace_id}, PERSON)
+        bench.send("message_died", {"verb": "member_left", "body": left}, owner(DIRECTORY))
+        bench.fire("gone/w1/a1")
+        assert [send.verb for send in bench.sent] == told
+        bench.sent.clear()
 
 
 def test_a_workspace_that_is_gone_is_told_nothing_and_forgotten_with_the_next_note(home: ChannelHome) -> None:
