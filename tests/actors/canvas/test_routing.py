@@ -15,14 +15,13 @@ BENDS: list[Value] = [[0, 0], [100, 300], [500, 100], [500, 200]]
 
 
 def bent(points: list[Value] = BENDS, **fields: Value) -> Board:
-    """Box `a`, labelled, an arrow out of it below that bends to `b` far to the right of it, and box `lone`."""
+    """Box `a`, labelled, and an arrow out of it below that bends to `b`, far to the right."""
     board = empty_board()
+    arrow: Record = {"id": "ab", "type": "arrow", "x": 0, "y": 0, "points": points}
     board.create(
         {**rectangle("a", 40, 40, 120, 60), "label": {"text": "short", "id": "a-label"}},
         rectangle("b", 600, 200, 120, 60),
-        rectangle("lone", 0, -500),
-        {"id": "ab", "type": "arrow", "x": 0, "y": 0, "points": points, "start": {"id": "a"}, "end": {"id": "b"}}
-        | fields,
+        {**arrow, "start": {"id": "a"}, "end": {"id": "b"}, **fields},
     )
     return board
 
