@@ -57,6 +57,20 @@ def is_within(shape: Record, gap: float, point: Point) -> bool:
     return not _is_beside_box(shape, gap, inner) and _is_within(_corners(shape), gap, inner)
 
 
+def covered_bends(shape: Record, gap: float, bends: list[Point], far: Point) -> int:
+    """How many of an arrow's bends, counted from its end at this shape, it must lose to begin outside the shape.
+
+    `far` is where its other end leads. From outside the shape, the arrow begins behind the last bend that the shape
+    covers; from inside, before its first bend outside. 0 for an arrow that is inside as a whole.
+    """
+    inside = [is_within(shape, gap, bend) for bend in bends]
+    if True not in inside:
+        return 0
+    if not is_within(shape, gap, far):
+        return len(inside) - inside[::-1].index(True)
+    return inside.index(False) if False in inside else 0
+
+
 def _is_within(corners: list[Point], gap: float, inner: Point) -> bool:
     return _is_inside(corners, inner) or _outside_distance(corners, inner) < gap - _NOTHING
 

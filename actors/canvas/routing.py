@@ -5,6 +5,9 @@ on a straight arrow, from what the other end aims at, and stops before the outli
 when its shape changed or what it is seen from; otherwise it stays where it is, so arrows that were imported or that
 someone drew keep their ends. An arrow whose shapes all go the same way moves as a whole.
 
+Seen from a bend that its shape has come to cover, an end would run on to its aim, as it does in both editors: through
+the shape and its label. Such bends are taken out when the end is led.
+
 Elbow arrows and arrows with both ends at one shape keep their place relative to the shape's box instead. Elbow arrows
 are led in right angles; the editor takes its own course when someone touches them.
 """
@@ -17,7 +20,7 @@ from typing import Final
 
 from actors.canvas.bindings import INSIDE, label_of, refocused, ties_to
 from actors.canvas.draft import Draft
-from actors.canvas.edges import at_ratio, outline_hit, ratio_of
+from actors.canvas.edges import at_ratio, covered_bends, outline_hit, ratio_of
 from actors.canvas.geometry import (
     Point,
     absolute_points,
@@ -146,8 +149,22 @@ def _is_settled(draft: Draft, side: str, was: tuple[Record, list[Point]], now: t
     before = draft.before(str(target["id"])) or target
     if was[0].get(side) != now[0].get(side) or box_differs(before, target):
         return False
-    then = _seen_from(was[1], side, _former_aim(draft, was[0], _other(side)))
-    return _is_near(then, _seen_from(now[1], side, _aim(draft, now[0], _other(side))))
+    former_aim, aim = _former_aim(draft, was[0], _other(side)), _aim(draft, now[0], _other(side))
+    if not _is_near(_seen_from(was[1], side, former_aim), _seen_from(now[1], side, aim)):
+        return False
+    binding = now[0][side]
+    assert isinstance(binding, dict)
+    is_covered = _covered(target, binding, side, now[1], aim) > 0
+    return not is_covered or _covered(target, binding, side, was[1], former_aim) > 0
+
+
+def _covered(target: Record, binding: Record, side: str, points: list[Point], other_aim: Point | None) -> int:
+    """How many bends at that end of the course it has to lose."""
+    if binding.get("mode") == INSIDE:
+        return 0
+    course = points if side == SIDES[0] else points[::-1]
+    far = course[-1] if other_aim is None else other_aim
+    return covered_bends(target, number(binding, "gap"), course[1:-1], far)
 
 
 def _other(side: str) -> str:
@@ -176,9 +193,18 @@ def _seen_from(points: list[Point], side: str, other_aim: Point | None) -> Point
 
 
 def led(draft: Draft, arrow: Record, points: list[Point], sides: Collection[str]) -> list[Point]:
-    """The course `points` with the tied ends of those sides where they belong. Not for elbow arrows."""
-    wanted = [*points]
+    """The course `points` with the tied ends of those sides where they belong. Not for elbow arrows.
+
+    The other end too, if it was seen from a bend that is taken out.
+    """
     aims = {side: aim for side in SIDES if (aim := _aim(draft, arrow, side)) is not None}
+    wanted = _uncovered(draft, arrow, points, sides, aims)
+    if len(wanted) != len(points):
+        views = {
+            side: [_seen_from(course, side, aims.get(_other(side))) for course in (points, wanted)] for side in aims
+        }
+        sides = [side for side in aims if side in sides or not _is_near(*views[side])]
+        points = [*wanted]
     for side in sides:
         binding, target = arrow[side], draft.get(target_id(arrow, side) or "")
         assert isinstance(binding, dict)
@@ -190,6 +216,20 @@ def led(draft: Draft, arrow: Record, points: list[Point], sides: Collection[str]
     if len(wanted) == 2 and sides:
         _keep_apart(arrow, wanted, {side: aims[side] for side in sides})
     return wanted if len(set(wanted)) > 1 else [*wanted[:-1], _beside(wanted[-1])]
+
+
+def _uncovered(
+    draft: Draft, arrow: Record, points: list[Point], sides: Collection[str], aims: dict[str, Point]
+) -> list[Point]:
+    """The course without the bends that the shapes at those sides cover."""
+    course = [*points]
+    for side in sides:
+        binding, target = arrow[side], draft.get(target_id(arrow, side) or "")
+        assert isinstance(binding, dict)
+        count = _covered(target, binding, side, course, aims.get(_other(side)))
+        if count:
+            course = [course[0], *course[1 + count :]] if side == SIDES[0] else [*course[: -1 - count], course[-1]]
+    return course
 
 
 def _keep_apart(arrow: Record, ends: list[Point], aims: dict[str, Point]) -> None:
@@ -257,11 +297,13 @@ def _keep_by_boxes(draft: Draft, arrow_id: str, old: list[Point], points: list[P
     if arrow.get("elbowed") is not True:
         target = targets[SIDES[0]]
         before = draft.before(str(target["id"])) or target
-        if box_differs(before, target):
+        is_moved = box_differs(before, target)
+        if is_moved:
             wanted = [followed(before, target, point) for point in points]
-            wanted = led(draft, arrow, wanted, SIDES) if len(wanted) > 2 else wanted
         else:
             wanted[0], wanted[-1] = old[0], old[-1]
+        if len(wanted) > 2 and (is_moved or not _are_near(old[1:-1], points[1:-1])):
+            wanted = led(draft, arrow, wanted, SIDES)
         draw(draft, arrow_id, wanted)
         return
     for side, target in targets.items():

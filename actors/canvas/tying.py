@@ -22,7 +22,7 @@ from actors.canvas.bindings import (
     usual_gap,
 )
 from actors.canvas.draft import Draft
-from actors.canvas.edges import distance_from, outline_hit
+from actors.canvas.edges import distance_from, is_within, outline_hit
 from actors.canvas.geometry import Box, Point, absolute_points, box_of, centre_of, points_count, text
 from actors.canvas.outcome import Rejected
 from actors.canvas.routing import draw, draw_elbow, elbow, led
@@ -139,8 +139,9 @@ def _tie(draft: Draft, arrow_id: str, targets: Mapping[str, Record], place: str,
             raise Rejected(
                 "field", f"{place}: an arrow from an element to itself cannot be elbowed. Leave elbowed out."
             )
-        if len(points) == 2:
-            points, aims = _loop(targets[SIDES[0]], between)
+        shape = targets[SIDES[0]]
+        if all(is_within(shape, usual_gap(shape), bend) for bend in points[1:-1]):
+            points, aims = _loop(shape, between)
     elif len(targets) == 2 and len(points) == 2:
         aims = _side_by_side(targets, place, between)
     draft.edit(arrow_id, {side: aimed_binding(target, aims[side]) for side, target in targets.items()})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from actors.engines.browser.chromium import NoBrowser
-from tests.browser.browsing import Browsing, ServedPage, browsing
+from tests.browser.browsing import Browsing, browsing
 from tests.browser.editor import Editor
 from tests.browser.editor_bundle import BUNDLE, EDITORS, built
 
@@ -43,34 +43,52 @@ def bundled() -> None:
         pytest.skip(why)
 
 
-@contextmanager
-def _editor(browser: Browsing, name: str) -> Iterator[Editor]:
-    with browser.page(built(name)) as page:
-        yield Editor(page)
-        _nothing_wrong(page)
+class Pages:
+    """Pages with an editor that the tests of the session share, opened when first asked for."""
+
+    def __init__(self, browser: Browsing, open_pages: ExitStack) -> None:
+        self._browser = browser
+        self._open_pages = open_pages
+        self._editors: dict[tuple[str, str], Editor] = {}
+
+    def editor(self, name: str, purpose: str) -> Editor:
+        """The page of that editor for that purpose: one that is used is none that is only asked."""
+        if (name, purpose) not in self._editors:
+            page = self._open_pages.enter_context(self._browser.page(built(name)))
+            self._editors[name, purpose] = Editor(page)
+        return self._editors[name, purpose]
 
 
-def _nothing_wrong(page: ServedPage) -> None:
-    assert page.outside == [], "the page asked something outside"
-    assert page.errors == [], "a script of the page failed"
+@pytest.fixture(scope="session")
+def pages(browser: Browsing, bundled: None) -> Iterator[Pages]:
+    """Not one fixture a page: whatever the order of the tests, each page is loaded once."""
+    with ExitStack() as open_pages:
+        yield Pages(browser, open_pages)
+
+
+def _watched(editor: Editor) -> Iterator[Editor]:
+    """After each test the page must have asked nothing outside. What one left is not held against the next."""
+    yield editor
+    outside, errors = [*editor.page.outside], [*editor.page.errors]
+    editor.page.outside.clear()
+    editor.page.errors.clear()
+    assert outside == [], "the page asked something outside"
+    assert errors == [], "a script of the page failed"
 
 
 @pytest.fixture
-def editor(browser: Browsing, bundled: None) -> Iterator[Editor]:
-    """The published editor in a page of its own. After the test it must have asked nothing outside."""
-    with _editor(browser, "release") as editor:
-        yield editor
+def editor(pages: Pages) -> Iterator[Editor]:
+    """The published editor, to be used; what is mounted there takes the place of what was."""
+    yield from _watched(pages.editor("release", "used"))
 
 
 @pytest.fixture(params=EDITORS)
-def either_editor(request: pytest.FixtureRequest, browser: Browsing, bundled: None) -> Iterator[Editor]:
+def either_editor(request: pytest.FixtureRequest, pages: Pages) -> Iterator[Editor]:
     """The same for the published editor and for main in turn."""
-    with _editor(browser, request.param) as editor:
-        yield editor
+    yield from _watched(pages.editor(request.param, "used"))
 
 
-@pytest.fixture(scope="session", params=EDITORS)
-def judge(request: pytest.FixtureRequest, browser: Browsing, bundled: None) -> Iterator[Editor]:
-    """Each of the editors in turn, only to be asked: its page is shared by the session."""
-    with _editor(browser, request.param) as editor:
-        yield editor
+@pytest.fixture(params=EDITORS)
+def judge(request: pytest.FixtureRequest, pages: Pages) -> Iterator[Editor]:
+    """Each of the editors in turn, only to be asked."""
+    yield from _watched(pages.editor(request.param, "asked"))

@@ -25,7 +25,8 @@ def file_of(scene: Record) -> str:
 
 
 class Editor:
-    """One page. What only asks (opened, restored, svg) may share it; `mount` and what follows need one of their own."""
+    """One page. What only asks (opened, restored, svg) leaves nothing in it; `mount` begins anew, and what follows it
+    is about what was mounted last."""
 
     def __init__(self, page: ServedPage) -> None:
         self.page = page

@@ -138,11 +138,14 @@ def test_a_png_that_no_browser_could_make_is_made_smaller_or_refused_if_its_scal
         picture(wide, wanted=Wanted("png", 1, True))
 
 
-def test_text_that_no_xml_may_hold_still_makes_an_svg_that_opens() -> None:
+def test_text_that_no_xml_may_hold_still_makes_an_svg_that_opens_and_a_picture_of_svg_text_alone_is_kept() -> None:
     """canvas 4.3, 4.5"""
-    made = picture([words("a", "a\u00a0b & <c> \x01 \U0001f600")])
-    shown = [one.text for one in ElementTree.fromstring(made.content).iter(f"{SVG_NAME}text")]
+    file: Record = {"id": "f", "mimeType": "image/svg+xml", "dataURL": data_url(SVG, "image/svg+xml")}
+    made = picture([words("a", "a\u00a0b & <c> \x01 \U0001f600"), {**image("b", "f"), "y": 200}], {"f": file})
+    root = ElementTree.fromstring(made.content)
+    shown = [one.text for one in root.iter(f"{SVG_NAME}text")]
     assert shown == ["a\u00a0b & <c> \ufffd \U0001f600"]
+    assert [one.get("href") for one in root.iter(f"{SVG_NAME}image")] == [file["dataURL"]]
 
 
 @pytest.mark.parametrize("broken", ["\x01", "\ufffe", "\uffff"])
@@ -223,10 +226,9 @@ def test_a_hostile_svg_picture_neither_runs_nor_asks_outside_when_it_is_drawn_or
 def test_a_picture_with_an_address_for_its_data_is_never_asked_for(server: CountingServer) -> None:
     """security 2.14: whatever a stored scene holds, also one of an older release."""
     files: Record = {"f": {"id": "f", "mimeType": "image/png", "dataURL": f"{server.url}/picture.png"}}
-    for wanted in (SVG_WANTED, PNG_WANTED):
-        made = drawn(as_picture({"elements": [element("r"), image("a", "f")], "files": files}), wanted, bundle_folder())
-        assert server.url.encode() not in made.content
-        raw: Record = {"elements": [element("r"), image("a", "f")], "files": files}  # even past the placeholders
+    raw: Record = {"elements": [element("r"), image("a", "f")], "files": files}
+    assert server.url.encode() not in drawn(as_picture(raw), SVG_WANTED, bundle_folder()).content
+    for wanted in (SVG_WANTED, PNG_WANTED):  # even past the placeholders
         try:
             assert drawn(raw, wanted, bundle_folder()).refused_requests == 0
         except PictureFailed as refused:
@@ -261,6 +263,11 @@ def test_pictures_that_unpack_to_gigabytes_are_drawn_or_refused_within_the_memor
     assert 0 < peak < 2 * export_memory_bytes_max
 
 
+def engines() -> set[int]:
+    """What runs here beside the tests' own: not below those, since their browser has new processes when it likes."""
+    return {one.pid for one in psutil.Process().children()}
+
+
 def descendants(pid: int) -> list[psutil.Process]:
     try:
         return psutil.Process(pid).children(recursive=True)
@@ -270,12 +277,12 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 def test_nothing_runs_or_lies_around_after_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     """0015: a short-lived engine of its own."""
-    before = {one.pid for one in descendants(os.getpid())}
+    before = engines()
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a short path, which pytest's own is not
         monkeypatch.setattr(picture_folder, "_SHORT_TEMPORARY", Path(folder))
         picture([element("a")])
         assert list(Path(folder).iterdir()) == []
-    assert {one.pid for one in descendants(os.getpid())} <= before
+    assert engines() <= before
 
 
 _ASKING = """
@@ -326,7 +333,7 @@ def _command(process: psutil.Process) -> list[str]:
 
 def test_a_drawing_that_takes_too_long_or_too_much_is_ended_with_its_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     """0015: bounded in time and size."""
-    before = {one.pid for one in descendants(os.getpid())}
+    before = engines()
     with monkeypatch.context() as bounded:
         bounded.setattr(picture_engine, "export_drawing_ms_max", -28_000)
         with pytest.raises(PictureFailed, match="within"):
@@ -336,11 +343,4 @@ def test_a_drawing_that_takes_too_long_or_too_much_is_ended_with_its_browser(mon
             bounded.setattr(picture_engine, name, -64 * 1024 if name == "exported_bytes_max" else 1024)
             with pytest.raises(PictureFailed, match=words_of_it):
                 picture([element("a")])
-    assert {one.pid for one in descendants(os.getpid())} <= before
-
-
-def test_a_picture_of_svg_text_alone_keeps_the_picture_that_an_editor_would_show() -> None:
-    """canvas 4.5"""
-    file: Record = {"id": "f", "mimeType": "image/svg+xml", "dataURL": data_url(SVG, "image/svg+xml")}
-    root = ElementTree.fromstring(picture([image("a", "f")], {"f": file}).content)
-    assert [one.get("href") for one in root.iter(f"{SVG_NAME}image")] == [file["dataURL"]]
+    assert engines() <= before

@@ -105,6 +105,34 @@ def test_arrows_follow_a_rotated_shape(either_editor: Editor) -> None:
         assert distance_to_outline(after[id_], end_of(after["ab"], last)) < GAP_MAX, id_
 
 
+def test_an_arrow_whose_first_bend_its_shape_covered_follows_from_the_outline(either_editor: Editor) -> None:
+    """canvas 4.2: with the bend left in, both editors would lead it from the middle of the shape."""
+    board = empty_board()
+    board.create(
+        rectangle("a", 0, 0, 180, 120),
+        rectangle("b", 420, 180, 160, 110),
+        {
+            "id": "ab",
+            "type": "arrow",
+            "x": 0,
+            "y": 0,
+            "points": [[0, 0], [90, 200], [300, 240], [1, 1]],
+            "start": {"id": "a"},
+            "end": {"id": "b"},
+        },
+    )
+    board.applied("update", updates=[{"id": "a", "set": {"height": 230}}])
+    before = opened(either_editor, board)
+    for id_, last in (("a", False), ("b", True)):
+        assert distance_to_outline(before[id_], end_of(before["ab"], last)) < GAP_MAX, id_
+    either_editor.click(Place(90, 0))  # its border, since it has no background
+    either_editor.drag(Place(90, 0), Place(60, -30))
+    after = either_editor.elements()
+    assert number(after["a"], "x") == pytest.approx(-30)
+    for id_, last in (("a", False), ("b", True)):
+        assert distance_to_outline(after[id_], end_of(after["ab"], last)) < GAP_MAX, id_
+
+
 def test_what_the_person_did_in_the_editor_comes_back_as_it_is(either_editor: Editor) -> None:
     """canvas 4.1, 4.2: typing a label, dragging and deleting leave a file in which nothing has to be put right."""
     before = opened(either_editor, drawn("rectangle"))

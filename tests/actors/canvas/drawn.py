@@ -1,7 +1,8 @@
 """What holds of arrows and labels that NEXUS drew itself, beyond what holds of every scene (canvas 4.2, 4.3).
 
 An imported arrow may end anywhere. One that was led ends `gap` from the outline of its shape, on the way to what it
-aims at; or, between shapes that touch or overlap, at what it aims at.
+aims at; or, between shapes that touch or overlap, at what it aims at. One with bends does not bend in its shape, and
+may end at what it aims at only if all of it lies in its shape.
 """
 
 from __future__ import annotations
@@ -34,10 +35,25 @@ def wrong_ends(state: CanvasState, arrow_id: str) -> Iterator[str]:
         end = points[0] if side == SIDES[0] else points[-1]
         binding = arrow[side]
         assert isinstance(binding, dict)
+        bends = [] if arrow.get("elbowed") is True or binding.get("mode") == "inside" else points[1:-1]
+        outside = [bend for bend in bends if distance_from(target, bend) > number(binding, "gap") + _SLACK]
+        covered = [bend for bend in bends if distance_from(target, bend) < number(binding, "gap") - _SLACK]
+        is_far_outside = distance_from(target, _far_end(state, arrow, side)) > number(binding, "gap") + _SLACK
+        if covered and is_far_outside:
+            yield f"{side} of {arrow_id} bends in its shape, at {covered}"
         is_before = distance_from(target, end) == pytest.approx(number(binding, "gap"), abs=_SLACK)
         is_at_aim = math.dist(end, at_ratio(target, binding["fixedPoint"])) < _SLACK + _LENGTH_MIN
-        if not (is_before or is_at_aim):
+        if not (is_before or (is_at_aim and not (bends and (outside or is_far_outside)))):
             yield f"{side} of {arrow_id} is {distance_from(target, end):.1f} from its shape, at {end}"
+
+
+def _far_end(state: CanvasState, arrow: Record, side: str) -> Point:
+    """Where the arrow leads from that side: what the other end aims at, or that end."""
+    other = SIDES[1] if side == SIDES[0] else SIDES[0]
+    target, binding = target_of(state, arrow, other), arrow[other]
+    if target is not None and isinstance(binding, dict):
+        return at_ratio(target, binding["fixedPoint"])
+    return absolute_points(arrow)[-1 if other == SIDES[1] else 0]
 
 
 def target_of(state: CanvasState, arrow: Record, side: str) -> Record | None:

@@ -189,10 +189,11 @@ def test_the_overview_fits_a_result_when_everything_in_it_is_as_much_as_it_can_b
     board.applied("create", PERSON, elements=boxes)
     board.write("lock", PERSON, elementIds=[str(box["id"]) for box in boxes if isinstance(box, dict)])
     more: list[Value] = [rectangle(f"n{number:03}" + "é" * 190, y=500) for number in range(50)]
-    for number in range(proposals_pending_max):
-        proposer = agent(f"commenter-{number // proposals_pending_per_agent_max}", "w1")
+    for first in range(0, proposals_pending_max, proposals_pending_per_agent_max):
+        proposer = agent(f"commenter-{first}", "w1")
         grant(board, proposer, "commenter")
-        propose(board, "create", proposer, elements=more, reason="é" * 200)
+        for _ in range(first, min(first + proposals_pending_per_agent_max, proposals_pending_max)):
+            propose(board, "create", proposer, elements=more, reason="é" * 200)
     shown = board.answer("canvas_get_state", {"canvasId": "canvas1"})
     assert shown["labelsTruncated"] is True
     assert 200 * 1024 < encoded_bytes(shown) < result_bytes_max
