@@ -167,6 +167,20 @@ def test_locks_are_taken_off(monkeypatch: pytest.MonkeyPatch) -> None:
         assert run.nexus("canvas", "unlock", "Plan").stdout == "None was locked.\n"
 
 
+@pytest.mark.parametrize("name", ["plan.gif", "plan.JPG", "plan.jpeg", "plan.webp", "plan.pdf", "plan.bmp", "plan.tiff"])
+def test_a_picture_of_another_format_is_refused_and_none_is_named_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    """canvas 4.5"""
+    with commands(monkeypatch, served(board_of("checkout"))) as (run, _):
+        refused = run.nexus("canvas", "export", "Plan", str(tmp_path / name))
+        assert refused.exit_code == exit_codes.USAGE
+        assert ".svg or .png" in refused.stderr
+        assert [*tmp_path.iterdir()] == []
+        told = run.nexus("canvas", "export", "Plan", str(tmp_path / name), "--format", "excalidraw")
+        assert told.exit_code == exit_codes.OK
+
+
 def test_an_ambiguous_title_is_refused_with_the_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     two: Record = {"canvases": [{"canvasId": "c1", "title": "Plan"}, {"canvasId": "c2", "title": "plan"}]}
     script = {**served(tied_pair()), ("workspace/w1/w1", "readable_canvases"): two}
