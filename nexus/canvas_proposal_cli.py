@@ -3,7 +3,8 @@ themselves."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Final
 
 import typer
 
@@ -16,6 +17,11 @@ Canvas = Annotated[str, typer.Argument(help="The canvas: an id or a title.")]
 Proposal = Annotated[str, typer.Argument(help="The proposal's id, from `nexus canvas proposals`.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, in one line; the agent can read it.")]
 
+_APPROVE: Final = (
+    "Apply a proposal, as a revision of the agent that made it. Refused if what it touches was changed since."
+)
+_REJECT: Final = "Reject a proposal. The canvas stays as it is."
+
 
 def register(canvases: typer.Typer) -> None:
     """Add the commands to `nexus canvas`."""
@@ -25,9 +31,13 @@ def register(canvases: typer.Typer) -> None:
         "nexus canvas proposals 'The plan' --all --json",
     )
     canvases.command("proposals", epilog=examples(*listed))(canvas_proposals)
-    canvases.command("approve", epilog=examples("nexus canvas approve 'The plan' ID"))(canvas_approve)
+    canvases.command("approve", help=_APPROVE, epilog=examples("nexus canvas approve 'The plan' ID"))(
+        _decide("approve", "Approving the proposal", "Approved: {title} is at revision {revision}.")
+    )
     rejected = ("nexus canvas reject 'The plan' ID", "nexus canvas reject 'The plan' ID --reason 'keep the old names'")
-    canvases.command("reject", epilog=examples(*rejected))(canvas_reject)
+    canvases.command("reject", help=_REJECT, epilog=examples(*rejected))(
+        _decide("reject", "Rejecting the proposal", "Rejected; {title} stays as it is.")
+    )
     unlocked = ("nexus canvas unlock 'The plan'", "nexus canvas unlock 'The plan' ELEMENT ELEMENT")
     canvases.command("unlock", epilog=examples(*unlocked))(canvas_unlock)
 
@@ -68,38 +78,25 @@ def _row(one: Record, names: Record) -> tuple[Value, ...]:
     return (*beginning, one.get("elementCount"), one.get("stage"), why)
 
 
-def canvas_approve(
-    canvas: Canvas,
-    proposal: Proposal,
-    reason: Reason = None,
-    workspace: WorkspaceOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Apply a proposal, as a revision of the agent that made it. Refused if what it touches was changed since."""
-    asked: Record = {"canvas": canvas, "proposal": proposal, "reason": reason, "workspace": workspace}
-    answer = ask(home, "canvas.approve", asked, "Approving the proposal")
-    if as_json:
-        print_json(answer)
-    else:
-        print_line(f"Approved: {shown(answer.get('title'))} is at revision {shown(answer.get('revision'))}.")
+def _decide(verb: str, doing: str, said: str) -> Callable[..., None]:
+    """The command that approves or rejects. `said` is what it prints, with {title} and {revision}."""
 
+    def decide(
+        canvas: Canvas,
+        proposal: Proposal,
+        reason: Reason = None,
+        workspace: WorkspaceOption = None,
+        home: HomeOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        asked: Record = {"canvas": canvas, "proposal": proposal, "reason": reason, "workspace": workspace}
+        answer = ask(home, f"canvas.{verb}", asked, doing)
+        if as_json:
+            print_json(answer)
+        else:
+            print_line(said.format(title=shown(answer.get("title")), revision=shown(answer.get("revision"))))
 
-def canvas_reject(
-    canvas: Canvas,
-    proposal: Proposal,
-    reason: Reason = None,
-    workspace: WorkspaceOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Reject a proposal. The canvas stays as it is."""
-    asked: Record = {"canvas": canvas, "proposal": proposal, "reason": reason, "workspace": workspace}
-    answer = ask(home, "canvas.reject", asked, "Rejecting the proposal")
-    if as_json:
-        print_json(answer)
-    else:
-        print_line(f"Rejected; {shown(answer.get('title'))} stays as it is.")
+    return decide
 
 
 def canvas_unlock(

@@ -7,8 +7,8 @@ from typing import Final
 from bus.value import Record, Value, records
 from nexus.output import fields, shown
 
-_labels_shown_max: Final = 10
-_beside_shown_max: Final = 10
+_LABELS_SHOWN: Final = 10
+_BESIDE_SHOWN: Final = 10
 
 
 def canvas_lines(canvas: Record) -> list[str]:
@@ -34,9 +34,9 @@ def canvas_lines(canvas: Record) -> list[str]:
     lines += _beside(canvas, "locks", "lockCount", [_lock(one, known) for one in records(canvas, "locks")])
     labels = records(canvas, "labels")
     lines.append(f"labels: {len(labels) or 'none'}{' and more' if canvas.get('labelsTruncated') is True else ''}")
-    lines += [f"  {_label(one.get('text'))}" for one in labels[:_labels_shown_max]]
-    if len(labels) > _labels_shown_max:
-        lines.append(f"  and {len(labels) - _labels_shown_max} more; --json prints them")
+    lines += [f"  {_label(one.get('text'))}" for one in labels[:_LABELS_SHOWN]]
+    if len(labels) > _LABELS_SHOWN:
+        lines.append(f"  and {len(labels) - _LABELS_SHOWN} more; --json prints them")
     return lines
 
 
@@ -85,7 +85,7 @@ def _beside(canvas: Record, name: str, counted: str, lines: list[str]) -> list[s
     count = canvas.get(counted)
     if not isinstance(count, int):
         return []
-    first = [f"  {line}" for line in lines[:_beside_shown_max]]
+    first = [f"  {line}" for line in lines[:_BESIDE_SHOWN]]
     more = [f"  and {count - len(first)} more; --json prints them"] if count > len(first) else []
     return [f"{name}: {count or 'none'}", *first, *more]
 

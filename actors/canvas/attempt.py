@@ -15,7 +15,7 @@ from actors.canvas import outcome
 from actors.canvas.draft import Draft
 from actors.canvas.locking import lock_against
 from actors.canvas.outcome import Rejected
-from actors.canvas.rebase import changed_under
+from actors.canvas.rebase import clash
 from actors.decision import Decision
 from tools.canvas.inputs import CanvasWrite
 
@@ -33,8 +33,8 @@ class Change(Generic[Arguments]):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """From where a change is judged: what whoever wants it has seen, and who they are."""
+class Terms:
+    """On what a change is judged: what whoever wants it has seen, and who they are."""
 
     since: int
     """The oldest revision that one of them has seen."""
@@ -45,14 +45,14 @@ class Standing:
     """The person may do everything (canvas 1.2)."""
 
 
-def attempted(draft: Draft, change: Change[Arguments], arguments: Arguments, standing: Standing) -> Decision:
+def attempted(draft: Draft, change: Change[Arguments], arguments: Arguments, terms: Terms) -> Decision:
     """The outcome, with effects only when there is something to store. Changes nothing by itself."""
-    since, revision = standing.since, draft.head.revision
+    since, revision = terms.since, draft.head.revision
     try:
         change.rule(draft, arguments)
     except Rejected as refused:
-        return _clash(draft, since) or _rejected(refused)
-    stopped = _clash(draft, since) or _locked(draft, standing)
+        return clash(draft, since) or _rejected(refused)
+    stopped = clash(draft, since) or _locked(draft, terms)
     if stopped is not None:
         return stopped
     try:
@@ -64,17 +64,10 @@ def attempted(draft: Draft, change: Change[Arguments], arguments: Arguments, sta
     return Decision(reply, decision.effects)
 
 
-def _clash(draft: Draft, since: int) -> Decision | None:
-    if since >= draft.head.revision:
+def _locked(draft: Draft, terms: Terms) -> Decision | None:
+    if not terms.heeds_locks or not len(draft.state.locks):
         return None
-    changed = changed_under(draft, since)
-    return Decision(outcome.conflict_over(draft.state, draft.head.revision, changed)) if changed else None
-
-
-def _locked(draft: Draft, standing: Standing) -> Decision | None:
-    if not standing.heeds_locks or not len(draft.state.locks):
-        return None
-    lock = lock_against(draft.state, draft.changed_ids(), standing.writers, standing.now_ms)
+    lock = lock_against(draft.state, draft.changed_ids(), terms.writers, terms.now_ms)
     return None if lock is None else Decision(outcome.locked(lock))
 
 

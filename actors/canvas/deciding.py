@@ -16,8 +16,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from actors.canvas import outcome
-from actors.canvas.access import may_propose, may_write, parsed, seen
-from actors.canvas.attempt import Standing, attempted
+from actors.canvas.access import asked, may_propose
+from actors.canvas.attempt import Terms, attempted
 from actors.canvas.changes import CHANGES
 from actors.canvas.draft import Approval, Draft
 from actors.canvas.proposal import Proposal, Verdict, proposal_row
@@ -28,44 +28,60 @@ from actors.decision import Context, Decision, Delete, Effect, Event, Message, P
 from bus.limits import proposals_decided_kept_max
 from bus.value import Record
 from tools.canvas.inputs import CanvasDecideProposalInput, CanvasWrite
-from tools.errors import NOT_FOUND, Refusal
+from tools.errors import NOT_FOUND
 
 _VERB: Final = {Verdict.APPROVE: "approving", Verdict.REJECT: "rejecting"}
 
 
 def approve(state: CanvasState, message: Message, context: Context) -> Decision:
-    asked = _asked(state, message, context, Verdict.APPROVE)
-    if isinstance(asked, Decision):
-        return asked
-    arguments, head, proposal = asked
+    """canvas_approve_proposal (canvas 3.4): the proposal as a revision of its proposer's.
+
+    `not_found` for an id that is none; `rejected` `role`, `self_approval`, `decided`, `revision_ahead`, `field` if this
+    release cannot apply it, or what the scene's rules and locks say; `conflict` if what it touches was changed since
+    the older of the revision that it was made for and `expectedRevision`. In all these cases it stays as it was.
+    """
+    found = _found(state, message, context, Verdict.APPROVE)
+    if isinstance(found, Decision):
+        return found
+    arguments, head, proposal = found
     is_person = context.principal.kind is PrincipalKind.PERSON
     role = state.roles.get(proposal.by)
     if not is_person and (role is None or not may_propose(role)):
         words = "Whoever proposed this has no role for it any more, so only the person can approve it."
         return Decision(outcome.rejected("role", words))
     since = min(arguments.expectedRevision, proposal.base_revision)
-    approval = Approval(context.principal.label(), context.now_ms, arguments.reason, context.call_id, proposal.id)
-    head, freed = charged(head, proposal.by, -proposal.size, context)
-    standing = Standing(since, (proposal.by, approval.by), context.now_ms, heeds_locks=not is_person)
-    decision = tried(state, head, proposal, approval, standing, context)
+    approval = Approval(
+        by=context.principal.label(),
+        at_ms=context.now_ms,
+        reason=arguments.reason,
+        call_id=context.call_id,
+        proposal_id=proposal.id,
+        frees=proposal.size,
+    )
+    terms = Terms(since, (proposal.by, approval.by), context.now_ms, heeds_locks=not is_person)
+    decision = tried(state, head, proposal, approval, terms, context)
     if not isinstance(decision.reply, dict) or decision.reply["outcome"] != "applied":
         return decision
-    written = decision.effects or (Put(HEAD, head.to_record()),)
-    decided = _decided(state, proposal, Verdict.APPROVE, arguments.reason, context)
-    return Decision(decision.reply, (*written, *freed, *decided))
+    # A write has given the room of the proposal back already, in the sum that its owner is told (usage.py).
+    written = decision.effects or _freed(head, proposal, context)
+    return Decision(decision.reply, (*written, *_decided(state, proposal, Verdict.APPROVE, arguments.reason, context)))
 
 
 def reject(state: CanvasState, message: Message, context: Context) -> Decision:
-    asked = _asked(state, message, context, Verdict.REJECT)
-    if isinstance(asked, Decision):
-        return asked
-    arguments, head, proposal = asked
-    head, freed = charged(head, proposal.by, -proposal.size, context)
-    decided = _decided(state, proposal, Verdict.REJECT, arguments.reason, context)
+    """canvas_reject_proposal (canvas 3.4): the scene stays as it is, and the proposer can read why.
+
+    `not_found` for an id that is none; `rejected` `role`, `self_approval`, `decided`, `revision_ahead`; `conflict` for
+    an older `expectedRevision` without `rebase`, with which there is nothing that it could clash with.
+    """
+    found = _found(state, message, context, Verdict.REJECT)
+    if isinstance(found, Decision):
+        return found
+    arguments, head, proposal = found
     reply = outcome.applied(head.revision, ())
     if arguments.expectedRevision < head.revision:
         reply["rebasedFrom"] = arguments.expectedRevision
-    return Decision(reply, (Put(HEAD, head.to_record()), *freed, *decided))
+    freed = _freed(head, proposal, context)
+    return Decision(reply, (*freed, *_decided(state, proposal, Verdict.REJECT, arguments.reason, context)))
 
 
 def shown_of_proposal(state: CanvasState, message: Message, context: Context) -> Record:
@@ -78,14 +94,14 @@ def shown_of_proposal(state: CanvasState, message: Message, context: Context) ->
 
 
 def tried(
-    state: CanvasState, head: Head, proposal: Proposal, approval: Approval | None, standing: Standing, context: Context
+    state: CanvasState, head: Head, proposal: Proposal, approval: Approval | None, terms: Terms, context: Context
 ) -> Decision:
     """What making the proposal a revision would come to. `state` is not changed by it."""
     draft_or_outcome = drafted(state, head, proposal, approval, context)
     if isinstance(draft_or_outcome, dict):
         return Decision(draft_or_outcome)
     draft, arguments = draft_or_outcome
-    return attempted(draft, CHANGES[proposal.tool], arguments, standing)
+    return attempted(draft, CHANGES[proposal.tool], arguments, terms)
 
 
 def drafted(
@@ -110,23 +126,15 @@ def drafted(
     return Draft(state, head, made, proposal.what, proposal.reason, approval), arguments
 
 
-def _asked(
+def _found(
     state: CanvasState, message: Message, context: Context, verdict: Verdict
 ) -> tuple[CanvasDecideProposalInput, Head, Proposal] | Decision:
-    """The checks that both have in common, in the contract's order: role, revision, whose it is."""
-    arguments = parsed(CanvasDecideProposalInput, message)
-    if isinstance(arguments, Refusal):
-        return Decision(arguments)
-    found = seen(state, context)
-    if isinstance(found, Refusal):
-        return Decision(found)
-    head, role = found
-    if not may_write(role):
-        words = f"Your role here is {role}; {_VERB[verdict]} a proposal takes editor. Ask the person."
-        return Decision(outcome.rejected("role", words))
-    differs = outcome.revision_differs(state, head, arguments.expectedRevision, arguments.rebase)
-    if differs is not None:
-        return Decision(differs)
+    """The checks that both have in common: those of every write, then whose it is."""
+    words = f"{_VERB[verdict]} a proposal takes editor"
+    found = asked(CanvasDecideProposalInput, state, message, context, "editor", words)
+    if isinstance(found, Decision):
+        return found
+    arguments, head, _ = found
     proposal = state.proposals.get(arguments.proposalId)
     if proposal is None:
         return Decision(NOT_FOUND)
@@ -137,6 +145,12 @@ def _asked(
         words = f"This proposal is {proposal.stage} already, and a proposal is decided once."
         return Decision(outcome.rejected("decided", words))
     return arguments, head, proposal
+
+
+def _freed(head: Head, proposal: Proposal, context: Context) -> tuple[Effect, ...]:
+    """The head without the room that the pending proposal took, and what its proposer's owner is told of it."""
+    head, told = charged(head, proposal.by, -proposal.size, context)
+    return Put(HEAD, head.to_record()), *told
 
 
 def _decided(

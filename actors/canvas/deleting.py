@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from actors.canvas import outcome
-from actors.canvas.access import parsed, seen
+from actors.canvas.access import asked, parsed
 from actors.canvas.lock import LAPSE
 from actors.canvas.proposal import proposal_row
 from actors.canvas.state import (
@@ -49,20 +49,14 @@ class SurfaceClosed(Model):
 
 
 def delete(state: CanvasState, message: Message, context: Context) -> Decision:
-    arguments = parsed(CanvasDeleteInput, message)
-    if isinstance(arguments, Refusal):
-        return Decision(arguments)
-    found = seen(state, context)
-    if isinstance(found, Refusal):
-        return Decision(found)
-    head, role = found
-    if role != "owner":
-        words = f"Your role here is {role}; deleting the canvas takes owner. Ask the person."
-        return Decision(outcome.rejected("role", words))
-    # It touches everything, so nothing is disjoint to it: `rebase` makes no difference.
-    differs = outcome.revision_differs(state, head, arguments.expectedRevision)
-    if differs is not None:
-        return Decision(differs)
+    """canvas_delete (canvas 1.2, 2): an owner of it and the person, at the present revision. What is wrong is an
+    outcome or a refusal; it raises nothing."""
+    found = asked(CanvasDeleteInput, state, message, context, "owner", "deleting the canvas takes owner")
+    if isinstance(found, Decision):
+        return found
+    arguments, head, _ = found
+    if arguments.expectedRevision < head.revision:  # it touches everything, so nothing is disjoint to it
+        return Decision(outcome.conflict(state, head.revision, arguments.expectedRevision))
     return Decision(outcome.applied(head.revision, ()), tuple(_ended(state, context)))
 
 

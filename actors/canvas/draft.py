@@ -33,6 +33,8 @@ class Approval:
     reason: str
     call_id: str
     proposal_id: str
+    frees: int
+    """Bytes that the proposal has taken of its proposer's share, given back with the write that it becomes."""
 
 
 class Draft:
@@ -182,7 +184,7 @@ class Draft:
         head, told = charged(
             self._next_head(entries, revision),
             writing_agent(self.context.principal),
-            size + history_bytes(len(touched)),
+            size + history_bytes(len(touched)) - (0 if self.approval is None else self.approval.frees),
             self.context,
         )
         effects = (*elements, Put(HEAD, head.to_record()), Put(history_row(revision), history))

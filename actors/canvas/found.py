@@ -11,9 +11,10 @@ from typing import Literal
 from pydantic import Field
 
 from actors.canvas import outcome
-from actors.canvas.access import parsed
+from actors.canvas.access import may_write, parsed
 from actors.canvas.arrival import Facts, Founding, Phase
 from actors.canvas.importing import ALREADY_THERE, beginning, refusal_of_size
+from actors.canvas.locking import dropped
 from actors.canvas.opening import founding_by, indexed, opened, opening
 from actors.canvas.outcome import Rejected
 from actors.canvas.state import CanvasState, role_row
@@ -124,12 +125,14 @@ def grant_role(state: CanvasState, message: Message, context: Context) -> Decisi
     if roles == state.roles:
         return Decision(reply)
     row = role_row(arguments.agentId)
+    ends = arguments.role == "none" or not may_write(arguments.role)
     event: Record = {"canvasId": context.address.id, "agentId": arguments.agentId, "role": arguments.role}
     return Decision(
         reply,
         (
             Delete(row) if arguments.role == "none" else Put(row, {"role": arguments.role}),
             Event(outcome.ROLE_GRANTED, event),
+            *(dropped(state, arguments.agentId, context) if ends else ()),
             indexed(context, state.head.title, roles),
         ),
     )

@@ -38,7 +38,7 @@ class Lock:
 
 
 class Locks:
-    """The locks of one canvas by element, kept row by row; dead ones stay until their rows go."""
+    """The locks of one canvas by element, kept row by row; those that do not count stay until their rows go."""
 
     def __init__(self) -> None:
         self._by_element: dict[str, Lock] = {}
@@ -64,11 +64,11 @@ class Locks:
         return self._by_element
 
     def of(self, element_id: str) -> Lock | None:
-        """Dead or alive."""
+        """Also one that does not count."""
         return self._by_element.get(element_id)
 
     def on(self, element_ids: Iterable[str]) -> Iterable[Lock]:
-        """The locks on these elements, dead ones too."""
+        """The locks on these elements, also those that do not count."""
         if not self._by_element:
             return ()
         found = (self._by_element.get(id_) for id_ in element_ids)

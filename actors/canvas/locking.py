@@ -2,9 +2,10 @@
 
 What a lock keeps is the element's bytes: also what would only follow from a change of something else, such as an arrow
 that would be led anew, is stopped by it. It counts while its time runs and its holder may write. Whoever holds it, an
-agent that owns the canvas and the person take it off; what the person has locked, the person alone.
+agent that owns the canvas and the person take it off; what the person has locked, the person alone. With its holder's
+role it goes for good.
 
-Dead rows go with the next call of this tool, and with a timer.
+Rows of locks that do not count go with the next call of this tool, and with a timer.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from actors.canvas import outcome
-from actors.canvas.access import may_write, parsed, seen
+from actors.canvas.access import asked, may_write
 from actors.canvas.draft import Draft
 from actors.canvas.lock import LAPSE, Lock
 from actors.canvas.outcome import Rejected
-from actors.canvas.rebase import changed_under
+from actors.canvas.rebase import clash
 from actors.canvas.state import CanvasState, Head, lock_row
 from actors.decision import (
     CancelTimer,
@@ -32,8 +33,8 @@ from actors.decision import (
     SetTimer,
 )
 from bus.limits import locks_per_agent_max, locks_per_canvas_max
+from bus.value import Record
 from tools.canvas.inputs import CanvasLockElementsInput
-from tools.errors import Refusal
 
 _PERSON: Final = PrincipalKind.PERSON.value
 
@@ -53,25 +54,22 @@ def lock_against(state: CanvasState, element_ids: Iterable[str], writers: Collec
 
 
 def lock_elements(state: CanvasState, message: Message, context: Context) -> Decision:
-    arguments = parsed(CanvasLockElementsInput, message)
-    if isinstance(arguments, Refusal):
-        return Decision(arguments)
-    found = seen(state, context)
-    if isinstance(found, Refusal):
-        return Decision(found)
-    head, role = found
-    if not may_write(role):
-        words = f"Your role here is {role}; locking elements takes editor. Ask the person."
-        return Decision(outcome.rejected("role", words))
-    differs = outcome.revision_differs(state, head, arguments.expectedRevision, arguments.rebase)
-    if differs is not None:
-        return Decision(differs)
+    """canvas_lock_elements (canvas 2, 3.1, 3.3): all that are named, or none.
+
+    `rejected` `role`, `revision_ahead`, `unknown_element`, `deleted_element` (which can only be unlocked), `lock` if
+    somebody else holds one, or `limits`; `conflict` as for any write. `elementIds` are those that are locked now, or
+    that something was taken off.
+    """
+    found = asked(CanvasLockElementsInput, state, message, context, "editor", "locking elements takes editor")
+    if isinstance(found, Decision):
+        return found
+    arguments, head, role = found
     draft = Draft(state, head, context, "", arguments.reason)  # to look elements up; it is never finished
     try:
         wanted = _wanted(draft, arguments)
     except Rejected as refused:
-        return _clash(draft, arguments) or Decision(outcome.rejected(refused.code, refused.message))
-    return _clash(draft, arguments) or _changed(state, head, wanted, arguments, role, context)
+        return clash(draft, arguments.expectedRevision) or Decision(outcome.rejected(refused.code, refused.message))
+    return clash(draft, arguments.expectedRevision) or _changed(state, head, wanted, arguments, role, context)
 
 
 def lapse(state: CanvasState, message: Message, context: Context) -> Decision:
@@ -79,6 +77,16 @@ def lapse(state: CanvasState, message: Message, context: Context) -> Decision:
     if state.head is None:
         return Decision({})
     return Decision({}, tuple(_kept(state, {}, context)))
+
+
+def dropped(state: CanvasState, agent_id: str, context: Context) -> list[Effect]:
+    """What goes with an agent's role, or with that part of it that lets it write (canvas 1.1): its locks, also should
+    it be given the role again."""
+    gone: dict[str, Lock | None] = {id_: None for id_, lock in state.locks.all().items() if lock.holder == agent_id}
+    if not gone:
+        return []
+    told: Record = {"canvasId": context.address.id, "elements": len(gone)}
+    return [*_kept(state, gone, context), Event(outcome.UNLOCKED, told)]
 
 
 def _wanted(draft: Draft, arguments: CanvasLockElementsInput) -> list[str]:
@@ -89,13 +97,6 @@ def _wanted(draft: Draft, arguments: CanvasLockElementsInput) -> list[str]:
         else:
             draft.require(id_, f"elementIds.{position}")
     return [*draft.named_ids]
-
-
-def _clash(draft: Draft, arguments: CanvasLockElementsInput) -> Decision | None:
-    if arguments.expectedRevision >= draft.head.revision:
-        return None
-    changed = changed_under(draft, arguments.expectedRevision)
-    return Decision(outcome.conflict_over(draft.state, draft.head.revision, changed)) if changed else None
 
 
 def _changed(
@@ -114,7 +115,6 @@ def _changed(
     ]
     if against:
         return Decision(outcome.locked(max(against, key=lambda lock: lock.until_ms)))
-    present = {lock.element_id for lock in state.locks.on(wanted) if counts(state, lock, now_ms)}
     if arguments.locked:
         until_ms = now_ms + arguments.seconds * 1_000
         changes: dict[str, Lock | None] = {id_: Lock(id_, holder, until_ms) for id_ in wanted}
@@ -122,7 +122,7 @@ def _changed(
             words = "So many elements cannot be locked at once. Take off locks that are not needed any more first."
             return Decision(outcome.rejected("limits", words))
     else:
-        changes = {id_: None for id_ in wanted if id_ in present}
+        changes = {id_: None for id_ in wanted if state.locks.of(id_) is not None}
     reply = outcome.applied(head.revision, changes)
     if arguments.expectedRevision < head.revision:
         reply["rebasedFrom"] = arguments.expectedRevision
@@ -143,20 +143,22 @@ def _may_take(lock: Lock, arguments: CanvasLockElementsInput, role: str, context
 
 
 def _is_too_many(state: CanvasState, wanted: Collection[str], holder: str, now_ms: int) -> bool:
-    others = [lock for id_, lock in state.locks.all().items() if lock.is_alive(now_ms) and id_ not in wanted]
+    """Only what counts takes room: nobody is held up by what nobody can see or take off."""
+    named = frozenset(wanted)
+    others = [lock for id_, lock in state.locks.all().items() if id_ not in named and counts(state, lock, now_ms)]
     own = sum(lock.holder == holder for lock in others)
     return len(others) + len(wanted) > locks_per_canvas_max or own + len(wanted) > locks_per_agent_max
 
 
 def _kept(state: CanvasState, changes: dict[str, Lock | None], context: Context) -> list[Effect]:
-    """Rows as they are after `changes`, without dead ones, and the timer for what is left."""
+    """Rows as they are after `changes`, without those of locks that do not count, and the timer for what is left."""
     effects: list[Effect] = []
     left: list[int] = []
     lapsed = 0
     for id_, lock in state.locks.all().items():
         if id_ in changes:
             continue
-        if lock.is_alive(context.now_ms):
+        if counts(state, lock, context.now_ms):
             left.append(lock.until_ms)
         else:
             effects.append(Delete(lock_row(id_)))

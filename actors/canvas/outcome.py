@@ -28,7 +28,7 @@ UNLOCKED: Final = "canvas.unlocked"
 
 
 class Rejected(Exception):
-    """A write breaks a rule of the scene or of roles. Raised by rules, turned into the outcome in write.py."""
+    """A write or an import breaks a rule of the scene. Raised by rules; what runs a rule turns it into the outcome."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

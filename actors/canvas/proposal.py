@@ -68,6 +68,15 @@ class Proposal:
     """The reason that the deciding call gave."""
 
     @property
+    def place(self) -> tuple[int, str]:
+        """Where it stands among the others, the oldest first.
+
+        Ids alone do not tell: they derive from calls, of which several come in a millisecond and one may have waited
+        long for its approval.
+        """
+        return self.at_ms, self.id
+
+    @property
     def is_pending(self) -> bool:
         return self.stage is Stage.PENDING
 
@@ -130,5 +139,5 @@ class Proposal:
 
 
 def proposal_row(id_: str) -> str:
-    """Rows sort as proposals were made."""
+    """Rows do not sort as proposals were made (Proposal.place)."""
     return PROPOSAL + id_

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from actors.canvas import outcome
 from actors.canvas.draft import Draft
 from actors.canvas.element import FRAMES
 from actors.canvas.geometry import text
 from actors.canvas.indexes import Membership
 from actors.canvas.ties import SIDES, bound_list, target_id
+from actors.decision import Decision
 from bus.value import Record
 
 
@@ -42,6 +44,14 @@ class _Touched:
         """With every member of those groups and frames, which may be many and may not be there any more."""
         memberships = [*(("group", id_) for id_ in self.groups), *(("frame", id_) for id_ in self.frames)]
         return self.ids.union(*(members.get(membership, ()) for membership in memberships))
+
+
+def clash(draft: Draft, since: int) -> Decision | None:
+    """The conflict of a call that was made for revision `since`; None if nothing that it touches was changed since."""
+    if since >= draft.head.revision:
+        return None
+    changed = changed_under(draft, since)
+    return Decision(outcome.conflict_over(draft.state, draft.head.revision, changed)) if changed else None
 
 
 def changed_under(draft: Draft, since: int) -> list[str]:

@@ -1,5 +1,5 @@
-"""What stands beside the scene, as it is read: pending proposals and locks in canvas_get_state, and all that the person
-reads of proposals, with what one of them would make of the scene.
+"""What stands beside the scene, as it is read: proposals and locks in canvas_get_state, and all that the person reads
+of proposals, with what one of them would make of the scene.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import Field
 
 from actors.canvas.access import parsed
-from actors.canvas.attempt import Standing, attempted
+from actors.canvas.attempt import Terms, attempted
 from actors.canvas.changes import CHANGES
 from actors.canvas.deciding import drafted
 from actors.canvas.draft import Draft
@@ -22,6 +22,7 @@ from actors.decision import Context, Decision, Message
 from bus.limits import (
     proposals_page_max,
     region_page_bytes_max,
+    state_decided_bytes_max,
     state_locks_bytes_max,
     state_proposals_bytes_max,
 )
@@ -34,10 +35,17 @@ from tools.times import rfc3339
 SOURCE: Final = "canvas"
 
 
+class ProposalPlace(Model):
+    """Of the proposal that a page ended with: where the next one begins, though that one is gone by then."""
+
+    atMs: int = Field(ge=0)
+    proposalId: Identifier
+
+
 class CanvasProposals(Model):
     """The person asks for proposals, oldest first; decided ones too if `all`."""
 
-    after: Identifier | None = None
+    after: ProposalPlace | None = None
     limit: int = Field(default=proposals_page_max, ge=1, le=proposals_page_max)
     all: bool = False
 
@@ -47,8 +55,9 @@ class CanvasProposal(Model):
 
 
 def beside_the_scene(state: CanvasState, context: Context) -> Record:
-    """The part of canvas_get_state that says what is proposed and locked; bounded, with how many there are."""
-    pending = [one for one in state.proposals.values() if one.is_pending]
+    """The part of canvas_get_state that says what is proposed and locked, and what became of what the caller proposed
+    (canvas 2); bounded, with how many there are."""
+    pending = [one for one in _in_order(state) if one.is_pending]
     held = [lock for lock in state.locks.all().values() if counts(state, lock, context.now_ms)]
     held.sort(key=lambda lock: (-lock.until_ms, lock.element_id))
     locks: list[Record] = [
@@ -57,32 +66,35 @@ def beside_the_scene(state: CanvasState, context: Context) -> Record:
     return {
         "proposals": _within(map(_row, pending), state_proposals_bytes_max),
         "proposalCount": len(pending),
+        "decided": _within(_decided_of(state, context.principal.label()), state_decided_bytes_max),
         "locks": _within(locks, state_locks_bytes_max),
         "lockCount": len(held),
     }
 
 
 def proposals(state: CanvasState, message: Message, context: Context) -> Decision:
-    """A page for the person: `next` is the `after` of the next one, null at the end."""
+    """A page for the person (canvas 1.2): `next` is the `after` of the next one, null at the end. Refuses bad
+    arguments, and with `not_found` a canvas that there is not."""
     arguments = parsed(CanvasProposals, message)
     if isinstance(arguments, Refusal):
         return Decision(arguments)
     if state.head is None:
         return Decision(NOT_FOUND)
-    wanted = [
-        one
-        for one in state.proposals.values()
-        if (arguments.all or one.is_pending) and (arguments.after is None or one.id > arguments.after)
-    ]
+    after = (-1, "") if arguments.after is None else (arguments.after.atMs, arguments.after.proposalId)
+    wanted = [one for one in _in_order(state) if (arguments.all or one.is_pending) and one.place > after]
     rows = _within(map(_whole_row, wanted[: arguments.limit]), region_page_bytes_max)
-    last = wanted[len(rows) - 1].id if rows and len(rows) < len(wanted) else None
-    return Decision({"revision": state.head.revision, "proposals": rows, "next": last})
+    following: Record | None = None
+    if rows and len(rows) < len(wanted):
+        at_ms, id_ = wanted[len(rows) - 1].place
+        following = {"atMs": at_ms, "proposalId": id_}
+    return Decision({"revision": state.head.revision, "proposals": rows, "next": following})
 
 
 def proposal(state: CanvasState, message: Message, context: Context) -> Decision:
     """One for the person: `would` is the outcome of approving it now, `elements` what those that it changes would be.
 
-    Elements are in Excalidraw's form, as far as they fit (`truncated`).
+    Elements are in Excalidraw's form, as far as they fit (`truncated`). Refuses bad arguments, and with `not_found` an
+    id that is none (canvas 3.4).
     """
     arguments = parsed(CanvasProposal, message)
     if isinstance(arguments, Refusal):
@@ -97,8 +109,8 @@ def proposal(state: CanvasState, message: Message, context: Context) -> Decision
     if isinstance(made, dict):
         return Decision({**reply, "would": made})
     draft, given = made
-    standing = Standing(found.base_revision, (), context.now_ms, heeds_locks=False)
-    would = attempted(draft, CHANGES[found.tool], given, standing).reply
+    terms = Terms(found.base_revision, (), context.now_ms, heeds_locks=False)
+    would = attempted(draft, CHANGES[found.tool], given, terms).reply
     assert isinstance(would, dict)
     drawn = [*_drawn(draft)]
     listed = _within(drawn, region_page_bytes_max)
@@ -111,6 +123,26 @@ def _drawn(draft: Draft) -> Iterator[Record]:
         element = draft.now(id_)
         if element is not None:
             yield element
+
+
+def _in_order(state: CanvasState) -> list[Proposal]:
+    """Oldest first: neither the order in which rows came nor that of their names."""
+    return sorted(state.proposals.values(), key=lambda one: one.place)
+
+
+def _decided_of(state: CanvasState, label: str) -> Iterator[Record]:
+    """What became of the caller's own proposals, the last ones first."""
+    own = [one for one in state.proposals.values() if one.by == label and not one.is_pending]
+    for one in sorted(own, key=lambda one: (one.decided_ms, one.place), reverse=True):
+        yield {"proposalId": one.id, "stage": one.stage.value, **_verdict(one)}
+
+
+def _verdict(one: Proposal) -> Record:
+    return {
+        "decidedBy": one.decided_by,
+        "decidedAt": rfc3339(one.decided_ms),
+        "decidedBecause": fenced(SOURCE, one.decided_because),
+    }
 
 
 def _row(one: Proposal) -> Record:
@@ -129,14 +161,7 @@ def _row(one: Proposal) -> Record:
 
 def _whole_row(one: Proposal) -> Record:
     row: Record = {**_row(one), "tool": one.tool, "stage": one.stage.value}
-    if one.is_pending:
-        return row
-    decided: Record = {
-        "decidedBy": one.decided_by,
-        "decidedAt": rfc3339(one.decided_ms),
-        "decidedBecause": fenced(SOURCE, one.decided_because),
-    }
-    return {**row, **decided}
+    return row if one.is_pending else {**row, **_verdict(one)}
 
 
 def _within(rows: Iterable[Record], room: int) -> list[Value]:

@@ -5,7 +5,8 @@ Invariants:
   history, and the rest of its history row. It only grows: deleting elements keeps them, for restoring.
 - Of a proposal it is the arguments, as long as it is pending; its proposer is then charged for the write that it
   became, if it was approved.
-- An agent's owner has been told of all but the last `stored_report_bytes` of each canvas.
+- An agent's owner has been told of all but the last `stored_report_bytes` of each canvas. It goes by the last that it
+  was told, so what one decision gives back and takes goes into one call of `charged`, and one report.
 - The person's writes are nobody's share.
 
 It lies in the row `head`, which every write puts anyway. Pure.

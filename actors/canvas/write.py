@@ -11,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from actors.canvas import outcome
-from actors.canvas.access import may_propose, may_write, parsed, seen
-from actors.canvas.attempt import Change, Standing, attempted
+from actors.canvas.access import asked, may_write
+from actors.canvas.attempt import Change, Terms, attempted
 from actors.canvas.draft import Draft
 from actors.canvas.proposing import proposed
 from actors.canvas.state import CanvasState
 from actors.decision import Context, Decide, Decision, Message, PrincipalKind
 from bus.value import Record
 from tools.canvas.inputs import CanvasWrite
-from tools.errors import Refusal
 
 Arguments = TypeVar("Arguments", bound=CanvasWrite)
 
@@ -34,25 +32,16 @@ def written(change: Change[Arguments]) -> Decide[CanvasState]:
     """The decision of a tool that makes `change`."""
 
     def decide(state: CanvasState, message: Message, context: Context) -> Decision:
-        arguments = parsed(change.arguments, message)
-        if isinstance(arguments, Refusal):
-            return Decision(arguments)
-        found = seen(state, context)
-        if isinstance(found, Refusal):
-            return Decision(found)
-        head, role = found
-        if not may_propose(role):
-            words = f"Your role here is {role}; proposing changes takes commenter, making them editor. Ask the person."
-            return Decision(outcome.rejected("role", words))
-        differs = outcome.revision_differs(state, head, arguments.expectedRevision, arguments.rebase)
-        if differs is not None:
-            return Decision(differs)
+        words = "proposing changes takes commenter, making them editor"
+        found = asked(change.arguments, state, message, context, "commenter", words)
+        if isinstance(found, Decision):
+            return found
+        arguments, head, role = found
         draft = Draft(state, head, context, change.what, arguments.reason)
         is_person = context.principal.kind is PrincipalKind.PERSON
-        standing = Standing(
-            arguments.expectedRevision, (context.principal.label(),), context.now_ms, heeds_locks=not is_person
-        )
-        decision = attempted(draft, change, arguments, standing)
+        writers = (context.principal.label(),)
+        terms = Terms(arguments.expectedRevision, writers, context.now_ms, heeds_locks=not is_person)
+        decision = attempted(draft, change, arguments, terms)
         if not decision.effects or may_write(role):
             return decision
         return proposed(draft, message)

@@ -139,7 +139,7 @@ def _is_unknown(meant: Named | Refusal) -> bool:
 
 
 async def canvas_unlock(owners: Owners, asked: CanvasUnlock) -> Record:
-    """`elementIds`: those that were locked and are not any more."""
+    """`elementIds`: those that a lock was taken off, among them locks that did not count any more."""
     entry, to = await place_of(owners, asked)
     unlocked: list[Value] = []
     if asked.elements:
@@ -159,7 +159,7 @@ async def _locked(owners: Owners, to: Address) -> list[Value]:
 
 
 async def _unlocked(owners: Owners, to: Address, element_ids: list[Value]) -> list[Value]:
-    body: Record = {"elementIds": element_ids, "locked": False, "reason": _UNLOCKED}
+    body: Record = {"elementIds": element_ids, "locked": False, "reason": _UNLOCKED, "rebase": "disjoint"}
     answer = await written_now(owners, to, "canvas_lock_elements", body)
     must_be_applied(answer)
     return cast("list[Value]", answer.get("elementIds") or [])

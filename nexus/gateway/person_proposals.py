@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Final, cast
 
 from bus.value import Record, Value, records
-from nexus.gateway.person_canvases import CanvasNamed, names_of, place_of, written_now
+from nexus.gateway.person_canvases import CanvasNamed, names_of, place_of
 from nexus.gateway.person_owners import Owners, VerbRefused, must_be_applied, text
 from nexus.gateway.person_table import Run, checked
 from tools.base import Identifier, Reason
@@ -71,8 +71,12 @@ async def canvas_reject(owners: Owners, asked: CanvasDecide) -> Record:
 
 async def _decided(owners: Owners, asked: CanvasDecide, verb: str, reason: str) -> Record:
     entry, to = await place_of(owners, asked)
-    body: Record = {"proposalId": asked.proposal, "reason": asked.reason or reason}
-    answer = await _of_one(written_now(owners, to, verb, body))
+    head = await owners.read(to, "canvas_summary", {})
+    # Rebased, since what counts is what was changed after the proposal was made, of what it touches: whoever draws
+    # something else meanwhile is in nobody's way, and a conflict is never one that trying anew would help against.
+    body: Record = {"canvasId": to.id, "expectedRevision": head["revision"], "rebase": "disjoint"}
+    body |= {"proposalId": asked.proposal, "reason": asked.reason or reason}
+    answer = await _of_one(owners.ask(to, verb, body))
     return {"canvasId": to.id, "title": entry["title"], "proposalId": asked.proposal, **answer}
 
 

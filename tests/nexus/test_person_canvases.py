@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bus.limits import proposals_page_max
 from bus.value import Record, Value
 from tests.actors.canvas.board import COMMENTER, EDITOR, VIEWER, Board, board_of, number, rectangle, tied_pair
 from tests.actors.canvas.test_history import live, without_own
@@ -207,17 +208,45 @@ def test_proposals_are_listed_shown_approved_and_rejected() -> None:
 def test_a_decision_that_somebody_came_before_is_made_all_the_same() -> None:
     """canvas 3.4: what was drawn meanwhile is not what the proposal touches."""
     board = board_of("checkout")
-    first = proposed(board, 5)
-    times = 0
+    first, second = proposed(board, 5), proposed(board, 6)
 
     def write(sent: Sent) -> None:
-        nonlocal times
-        if sent.verb == "canvas_approve_proposal" and times < 2:
-            times += 1
-            board.create(rectangle(f"late{times}"))
+        if sent.verb != "canvas_summary":
+            board.create(rectangle(f"late{board.revision}"))
 
     with running_port(served(board, write)) as port:
-        assert done(ask(port, "canvas.approve", {"canvas": "Plan", "proposal": first}))["revision"] == 4
+        assert done(ask(port, "canvas.approve", {"canvas": "Plan", "proposal": first}))["revision"] == 3
+        refused = ask(port, "canvas.approve", {"canvas": "Plan", "proposal": second})
+        assert refused_code(refused) == "wrong_state", "what it would move was moved"
+        assert "Reject it" in refused["error"]["message"]
+        done(ask(port, "canvas.reject", {"canvas": "Plan", "proposal": second}))
+        assert len(port.caller.bodies("canvas_approve_proposal")) == 2, "trying anew would help against neither"
+
+
+def test_locks_are_taken_off_while_somebody_draws_all_the_time() -> None:
+    """canvas 3.3: what is drawn meanwhile is not what is locked."""
+    board = board_of("checkout")
+    board.applied("lock", elementIds=["gateway", "cache"])
+
+    def write(sent: Sent) -> None:
+        if sent.verb == "canvas_lock_elements":
+            board.create(rectangle(f"late{board.revision}"))
+
+    with running_port(served(board, write)) as port:
+        assert set(done(ask(port, "canvas.unlock", {"canvas": "Plan"}))["elementIds"]) == {"gateway", "cache"}
+
+
+def test_more_proposals_than_a_page_holds_are_all_listed() -> None:
+    """canvas 3.4, common 7.3"""
+    board = board_of("checkout")
+    ids = []
+    with running_port(served(board)) as port:
+        for _ in range(proposals_page_max + 5):
+            ids.append(proposed(board, 5))
+            done(ask(port, "canvas.reject", {"canvas": "Plan", "proposal": ids[-1]}))
+        listed = done(ask(port, "canvas.proposals", {"canvas": "Plan", "all": True}))["proposals"]
+        assert [one["proposalId"] for one in listed] == ids
+        assert len(port.caller.bodies("canvas_proposals")) == 2
 
 
 def test_all_locks_or_those_of_some_elements_are_taken_off() -> None:

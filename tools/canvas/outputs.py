@@ -76,6 +76,16 @@ class PendingProposal(Model):
     elementCount: int
 
 
+class DecidedProposal(Model):
+    """What became of a proposal. `decidedBy`: an agent's id or `person`; `decidedBecause`: the reason given."""
+
+    proposalId: str
+    stage: Literal["approved", "rejected"]
+    decidedBy: str
+    decidedAt: str
+    decidedBecause: Fence
+
+
 class LockedElement(Model):
     elementId: str
     holder: str
@@ -90,6 +100,7 @@ class CanvasGetStateOutput(CanvasRow):
     labelsTruncated: bool
     proposals: list[PendingProposal] = Field(description="Pending ones, oldest first; proposalCount is of all.")
     proposalCount: int
+    decided: list[DecidedProposal] = Field(description="Of your own, the last few that were decided, newest first.")
     locks: list[LockedElement] = Field(description="Those that end last, first; lockCount is of all.")
     lockCount: int
 

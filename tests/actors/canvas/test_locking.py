@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from actors.canvas.lock import LAPSE
+from actors.canvas.lock import LAPSE, Lock
 from actors.canvas.state import lock_row
 from actors.decision import Principal
-from bus.limits import elements_per_call_max, lock_seconds_default, lock_seconds_max, locks_per_agent_max
+from bus.limits import (
+    elements_per_call_max,
+    lock_seconds_default,
+    lock_seconds_max,
+    locks_per_agent_max,
+    locks_per_canvas_max,
+)
 from bus.value import Record, Value
 from tests.actors.canvas.board import COMMENTER, EDITOR, STRANGER, VIEWER, Board, empty_board, rectangle, tied_pair
 from tests.support.bench import PERSON, agent
@@ -259,6 +265,63 @@ def test_whoever_loses_the_role_loses_its_locks(board: Board) -> None:
     board.answer("canvas_grant", {"agentId": OTHER.agent_id, "role": "commenter"}, PERSON)
     assert locks_shown(board) == {}
     board.applied("delete", elementIds=["a"])
+
+
+@pytest.mark.parametrize("role", ["none", "viewer", "commenter"])
+def test_locks_go_with_the_role_and_do_not_come_back_with_it(board: Board, role: str) -> None:
+    """canvas 1.1, 3.3: their rows too, and the timer if none is left"""
+    lock(board, "a", "b")
+    lock(board, "ab", by=EDITOR, seconds=60)
+    board.answer("canvas_grant", {"agentId": OTHER.agent_id, "role": role}, PERSON)
+    assert [row for row in board.bench.rows if row.startswith("lock/")] == [lock_row("ab")]
+    told = board.bench.events[-2:]
+    assert [(event.type, event.data.get("elements")) for event in told if "locked" in event.type] == [
+        ("canvas.unlocked", 2)
+    ]
+    board.answer("canvas_grant", {"agentId": OTHER.agent_id, "role": "owner"}, PERSON)
+    assert locks_shown(board).keys() == {"ab"}
+    board.answer("canvas_grant", {"agentId": EDITOR.agent_id, "role": role}, PERSON)
+    assert len(board.state.locks) == 0
+    assert LAPSE not in board.bench.timers
+
+
+def test_another_role_that_may_write_keeps_the_locks(board: Board) -> None:
+    """canvas 1.1"""
+    lock(board, "a")
+    board.answer("canvas_grant", {"agentId": OTHER.agent_id, "role": "owner"}, PERSON)
+    assert locks_shown(board).keys() == {"a"}
+
+
+def crowded() -> tuple[Board, list[Value]]:
+    """A canvas whose locks are as many as there may be, of four agents that have no role any more, as a canvas of
+    before locks went with roles can have them; and the ids of the elements."""
+    board = shared(empty_board())
+    ids: list[Value] = [f"r{number}" for number in range(locks_per_canvas_max)]
+    until_ms = board.bench.clock.now_ms() + lock_seconds_max * 1_000
+    for at in range(0, len(ids), elements_per_call_max):
+        board.create(*(rectangle(str(id_)) for id_ in ids[at : at + elements_per_call_max]))
+        for id_ in ids[at : at + elements_per_call_max]:
+            board.bench.rows[lock_row(str(id_))] = Lock(str(id_), f"former-{at}", until_ms).to_record()
+    board.bench.state = board.bench.reloaded()
+    assert len(board.state.locks) == locks_per_canvas_max
+    return board, ids
+
+
+def test_locks_that_do_not_count_take_no_room_and_go_with_the_next_call() -> None:
+    """canvas 3.3, common 8.5: nobody is held up by what canvas_get_state does not show"""
+    board, ids = crowded()
+    assert board.answer("canvas_get_state", {"canvasId": "canvas1"})["lockCount"] == 0
+    assert lock(board, str(ids[0]), by=EDITOR)["outcome"] == "applied"
+    assert board.state.locks.all().keys() == {ids[0]}
+
+
+@pytest.mark.parametrize("who", [OTHER, EDITOR, PERSON])
+def test_unlocking_takes_off_what_does_not_count_as_well(who: Principal) -> None:
+    """canvas 3.3"""
+    board, ids = crowded()
+    assert board.write("lock", who, elementIds=ids[:500], locked=False)["elementIds"] == ids[:500]
+    assert len(board.state.locks) == 0, "and the others go with it"
+    assert LAPSE not in board.bench.timers
 
 
 def test_an_agent_holds_a_bounded_number_of_locks() -> None:

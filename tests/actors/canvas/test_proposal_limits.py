@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actors.canvas.plain import encoded_bytes
+from actors.canvas.proposal import proposal_row
 from actors.decision import Principal
 from bus import address
 from bus.limits import (
@@ -108,6 +109,42 @@ def test_the_proposers_owner_hears_of_it_both_ways() -> None:
     reject(board, proposal_id)
     told = [sent for sent in board.bench.sent if sent.to == address.agent(COMMENTER.agent_id)]
     assert [sent.body["bytes"] for sent in told][1:] == [0]
+
+
+def test_what_the_proposers_owner_hears_last_is_what_is_stored() -> None:
+    """common 8.5: one call tells it one sum, also when that gives back a proposal and takes a write"""
+    board = shared_pair()
+    told = 0
+    for number in range(5):
+        for call in ("propose", "approve"):
+            before = len(board.bench.sent)
+            if call == "propose":
+                proposal_id = propose(
+                    board, "create", elements=[drawn(f"e{number}", 62_000), drawn(f"f{number}", 62_000)]
+                )
+            else:
+                assert approve(board, proposal_id)["outcome"] == "applied"
+            reports = [sent.body["bytes"] for sent in board.bench.sent[before:] if sent.verb == "stored"]
+            assert len(reports) <= 1, reports
+            told = int(str(reports[-1])) if reports else told
+            assert told // stored_report_bytes == used(board) // stored_report_bytes, (number, call)
+    assert told > 2 * stored_report_bytes
+
+
+def test_approving_what_changes_nothing_any_more_gives_the_room_back() -> None:
+    """common 8.5: as another release may find of what was proposed under this one"""
+    board = shared_pair()
+    before, revision = used(board), board.revision
+    proposal_id = propose(board)
+    row = board.bench.rows[proposal_row(proposal_id)]
+    assert isinstance(row, dict) and isinstance(row["arguments"], dict) and used(board) > before
+    nothing: Record = {**row["arguments"], "moves": [{"id": "a", "dx": 0, "dy": 0}]}
+    board.bench.rows[proposal_row(proposal_id)] = {**row, "arguments": nothing}
+    board.bench.state = board.bench.reloaded()
+    outcome = approve(board, proposal_id)
+    assert (outcome["outcome"], outcome["revision"]) == ("applied", revision)
+    assert used(board) == before
+    assert not board.state.proposals[proposal_id].is_pending
 
 
 def test_the_oldest_decided_ones_go() -> None:

@@ -145,6 +145,43 @@ def test_every_code_and_every_write_is_among_the_cases() -> None:
     assert CHANGES.keys() <= writes
 
 
+NAMING_NOTHING: Final[dict[str, dict[str, Value]]] = {
+    **dict(NO_SUCH),
+    "lock_elements": {"elementIds": ["nobody"]},
+    "approve_proposal": UNKNOWN,
+    "reject_proposal": UNKNOWN,
+    "delete": {},
+}
+"""Each write, of something that is not there; a canvas cannot be named otherwise."""
+
+
+def test_the_order_of_checks_is_held_of_every_write() -> None:
+    """canvas 3.2"""
+    assert {f"canvas_{verb}" for verb in NAMING_NOTHING} == {
+        tool.name for tool in TOOLS if issubclass(tool.input, CanvasWrite)
+    }
+
+
+@pytest.mark.parametrize("verb", NAMING_NOTHING)
+def test_role_comes_before_revision_and_revision_before_what_is_named(verb: str) -> None:
+    """canvas 1.2, 3.2: and arguments before all of them"""
+    board, _, _ = full_board()
+
+    def answered(who: Principal, revision: int, **more: Value) -> str:
+        body: Record = {"canvasId": "canvas1", "expectedRevision": revision, "reason": "r", **NAMING_NOTHING[verb]}
+        decision = board.bench.decide(f"canvas_{verb}", {**body, **more}, who)
+        assert decision.reply is not None
+        return code_of(decision.reply)
+
+    assert answered(STRANGER, 99, reason="") == "invalid_arguments"
+    assert answered(STRANGER, 99) == "not_found"
+    assert answered(VIEWER, 99) == answered(VIEWER, 1) == "role"
+    assert answered(EDITOR, 99) == answered(EDITOR, 99, **REBASE) == "revision_ahead"
+    assert answered(EDITOR, 1) == "conflict"
+    of_what = {"delete": "applied", "approve_proposal": "not_found", "reject_proposal": "not_found"}
+    assert answered(EDITOR, board.revision) == of_what.get(verb, "unknown_element")
+
+
 def test_what_is_beyond_a_limit_changes_nothing() -> None:
     """canvas 3.1, 3.5"""
     board = shared_pair()
