@@ -78,9 +78,13 @@ def register(app: typer.Typer) -> None:
     ),
 )
 def canvas_import(
-    file: Annotated[Path, typer.Argument(help="An .excalidraw file. `-` is standard input.", parser=typed_path, metavar="FILE")],
+    file: Annotated[
+        Path, typer.Argument(help="An .excalidraw file. `-` is standard input.", parser=typed_path, metavar="FILE")
+    ],
     workspace: Annotated[str, typer.Option("--workspace", "-w", help=_WORKSPACE_HELP)],
-    title: Annotated[str | None, typer.Option(help="The canvas's title. Default: the file's name, without one Untitled.")] = None,
+    title: Annotated[
+        str | None, typer.Option(help="The canvas's title. Default: the file's name, without one Untitled.")
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -222,11 +222,11 @@ def error_lines(error: Mapping[str, Value]) -> list[str]:
 def fail(message: str, code: int = exit_codes.REFUSED, error: Mapping[str, Value] | None = None) -> typer.Exit:
     """Print `message` to standard error; raise what this returns.
 
-    Of a command with --json standard output gets `{"error": ...}` too: `error` if there is more to it than the message,
-    else what follows from the exit code.
+    Of a command with --json standard output gets `{"error": ...}` too: what follows from the exit code, and
+    `error` where there is more to it or the runtime has said it.
     """
     if _is_asked_for_json():
-        print_json({"error": local_error(message, code) if error is None else error})
+        print_json({"error": {**local_error(message, code), **(error or {})}})
     typer.echo(message, err=True)
     return typer.Exit(code)
 
