@@ -47,6 +47,10 @@ from nexus.scene_file import SceneFileProblem, lines_of, read_scene, scene_of, w
 from tools.canvas.scene_parts import announcement_of
 from tools.fence import plain_name
 
+_REPAIRED: Final = (
+    "repaired: values that an editor would trip over, the order of elements, frames, labels and arrows that name what "
+    "is not there; each counts once."
+)
 _WORKSPACE_HELP: Final = "The workspace: an id or a name."
 
 
@@ -74,14 +78,19 @@ def register(app: typer.Typer) -> None:
     ),
 )
 def canvas_import(
-    file: Annotated[Path, typer.Argument(help="An .excalidraw file.", parser=typed_path, metavar="FILE")],
+    file: Annotated[
+        Path, typer.Argument(help="An .excalidraw file. `-` is standard input.", parser=typed_path, metavar="FILE")
+    ],
     workspace: Annotated[str, typer.Option("--workspace", "-w", help=_WORKSPACE_HELP)],
-    title: Annotated[str | None, typer.Option(help="The canvas's title. Default: the file's name.")] = None,
+    title: Annotated[
+        str | None, typer.Option(help="The canvas's title. Default: the file's name, without one Untitled.")
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a new canvas from an Excalidraw file."""
-    name = title if title is not None else plain_name(file.stem) or "Untitled"
+    named = plain_name(file.stem) if str(file) != "-" else ""
+    name = title if title is not None else named or "Untitled"
     try:
         with progress(f"Reading {escape(str(file))}"):
             scene = read_scene(file)
@@ -95,6 +104,8 @@ def canvas_import(
     print_line(f"Canvas {shown(answer.get('title'))} imported: {shown(answer.get('canvasId'))}")
     counted = {name: value for name, value in answer.items() if isinstance(value, int)}
     print_lines(f"  {line}" for line in fields(counted))
+    if counted.get("repairedCount"):
+        print_line(f"  {_REPAIRED}")
     for one in records(answer, "leftOut"):
         print_line(
             f"  left out: element {shown(one.get('position'))} ({shown(one.get('id'))}): {shown(one.get('why'))}"

@@ -28,6 +28,9 @@ class Format(StrEnum):
 SCALE_MIN: Final = 0.01
 SCALE_MAX: Final = 100.0
 _SUFFIXES: Final = {".svg": Format.SVG, ".png": Format.PNG}
+_OTHER_PICTURES: Final = frozenset(
+    {".gif", ".jpg", ".jpeg", ".webp", ".pdf", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".eps", ".ps", ".ico"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,10 @@ class Look:
 
 def look_of(file: Path, given: Format | None, scale: float | None, background: bool | None) -> Look:
     """The format that is given, else that of the file's suffix. Ends the command for options that a format has not."""
+    if given is None and file.suffix.lower() in _OTHER_PICTURES:
+        words = "Canvases are not written in the format of that suffix. Name a file that ends in .svg or .png for a "
+        words += "picture, in .excalidraw for the scene, or say with --format which of them the file is to hold."
+        raise fail(words, exit_codes.USAGE)
     chosen = given or _SUFFIXES.get(file.suffix.lower(), Format.EXCALIDRAW)
     if chosen is Format.EXCALIDRAW and (scale is not None or background is not None):
         raise fail("--scale and --background are of pictures; add --format svg or png.", exit_codes.USAGE)

@@ -117,6 +117,8 @@ def canvas_unlock(
         return
     ids = answer.get("elementIds")
     count = len(ids) if isinstance(ids, list) else 0
-    print_line(
-        f"{count} elements of {shown(answer.get('title'))} are not locked any more." if count else "None was locked."
-    )
+    print_line(f"{_counted(count, shown(answer.get('title')))} not locked any more." if count else "None was locked.")
+
+
+def _counted(count: int, title: str) -> str:
+    return f"1 element of {title} is" if count == 1 else f"{count} elements of {title} are"

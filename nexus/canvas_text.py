@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bus.value import Record, Value, records
+from nexus.canvas_changes_text import change_lines
 from nexus.output import fields, shown
 
 _LABELS_SHOWN: Final = 10
@@ -59,6 +60,8 @@ def proposal_lines(proposal: Record, names: Record) -> list[str]:
     }
     lines = fields({name: value for name, value in told.items() if value is not None})
     listed = proposal.get("elementIds")
+    if "elements" in proposal:
+        return [*lines, *(f"  {line}" for line in change_lines(proposal))]
     return [*lines, *(f"  {shown(id_)}" for id_ in (listed if isinstance(listed, list) else []))]
 
 

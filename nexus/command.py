@@ -5,6 +5,7 @@ typer's own runner ends with 1 when whoever read the output has gone, and knows 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import typer
 from typer.main import get_command
 
 from nexus import exit_codes
-from nexus.output import escape, print_json
+from nexus.output import escape, local_error, print_json, print_line
 
 _JSON_OPTION: Final = "--json"
 
@@ -39,13 +40,21 @@ def _run(app: typer.Typer, name: str, arguments: Sequence[str]) -> int:
         return ended.exit_code
     except typer.TyperException as wrong:
         if _JSON_OPTION in arguments:
-            print_json({"error": {"message": escape(wrong.format_message())}})
-        # What the parser of a command line raises shows itself, with the usage of the command.
-        cast(typer.BadParameter, wrong).show()
+            print_json({"error": local_error(escape(wrong.format_message()), wrong.exit_code)})
+        _show(wrong)
         return wrong.exit_code
     except (KeyboardInterrupt, EOFError, typer.Abort):
         return exit_codes.INTERRUPTED
     return exit_codes.OK
+
+
+def _show(wrong: typer.TyperException) -> None:
+    """What the parser of a command line raises shows itself, with the usage of the command. It quotes what was typed,
+    some of it as it is (security 2.15)."""
+    told = io.StringIO()
+    cast(typer.BadParameter, wrong).show(file=told)
+    for line in told.getvalue().removesuffix("\n").split("\n"):
+        print_line(escape(line), to_stderr=True)
 
 
 def _let_go_of_output() -> None:

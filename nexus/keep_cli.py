@@ -151,4 +151,5 @@ def _refusals() -> Iterator[None]:
     except person_client.NotRunning:
         raise fail("NEXUS is starting or stopping on this home. Try again in a moment.") from None
     except person_client.Refused as refused_by_gateway:
-        raise fail("\n".join(error_lines(refused_by_gateway.error))) from None
+        error = refused_by_gateway.error
+        raise fail("\n".join(error_lines(error)), exit_codes.REFUSED, error) from None

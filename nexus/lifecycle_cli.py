@@ -1,7 +1,7 @@
 """The commands that start, stop and look at NEXUS itself: up, down, status, doctor.
 
 Results go to standard output, as text or with --json as one JSON line; progress goes to standard error. A refusal is
-one paragraph and an exit code of nexus/exit_codes.py; with --json it is `{"error": {"message": text}}` as well.
+one paragraph and an exit code of nexus/exit_codes.py; with --json it is `{"error": ...}` as well.
 """
 
 from __future__ import annotations

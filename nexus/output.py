@@ -23,13 +23,22 @@ from rich.cells import cell_len, set_cell_size
 from typer.main import get_current_context  # type: ignore[attr-defined]  # click's own, which typer has inside
 
 from bus.limits import progress_after_ms
-from bus.value import Value
+from bus.value import Record, Value
 from nexus import exit_codes
+from tools.errors import Code, Refusal
 from tools.times import rfc3339
 
 progress_every_seconds: Final = 5.0
 cell_characters_max: Final = 120
 last_cells_min: Final = 20
+
+_CODES: Final[Mapping[int, Code]] = {
+    exit_codes.USAGE: Code.INVALID_ARGUMENTS,
+    exit_codes.NOT_RUNNING: Code.UNAVAILABLE,
+    exit_codes.HOME_REFUSED: Code.TARGET_REFUSED,
+    exit_codes.START_FAILED: Code.UNAVAILABLE,
+}
+"""What a command that ends so was refused for, where it was not the runtime that said so; else `wrong_state`."""
 
 _JOINERS: Final = frozenset("\u200c\u200d")
 """Emoji, Persian and Indic scripts need them; they change no direction and hide no text."""
@@ -213,12 +222,19 @@ def error_lines(error: Mapping[str, Value]) -> list[str]:
 def fail(message: str, code: int = exit_codes.REFUSED, error: Mapping[str, Value] | None = None) -> typer.Exit:
     """Print `message` to standard error; raise what this returns.
 
-    Of a command with --json standard output gets `{"error": ...}` too: `error` if there is more to it than the message.
+    Of a command with --json standard output gets `{"error": ...}` too: what follows from the exit code, and
+    `error` where there is more to it or the runtime has said it.
     """
     if _is_asked_for_json():
-        print_json({"error": {"message": message} if error is None else error})
+        print_json({"error": {**local_error(message, code), **(error or {})}})
     typer.echo(message, err=True)
     return typer.Exit(code)
+
+
+def local_error(message: str, exit_code: int) -> Record:
+    """What a command refuses by itself, in the form of the refusals of the runtime (common 6.1)."""
+    refused = _CODES.get(exit_code, Code.WRONG_STATE)
+    return Refusal(refused, message, retryable=refused is Code.UNAVAILABLE).to_record()
 
 
 def _is_asked_for_json() -> bool:

@@ -7,10 +7,11 @@ import json
 import math
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from bus.limits import scene_file_bytes_max
 from bus.value import Record
@@ -34,11 +35,12 @@ class SceneFileProblem(Exception):
 
 
 def read_scene(file: Path) -> Record:
-    """The scene in `file` as a JSON object. Numbers that are not finite become null, which the canvas reports.
+    """The scene in `file`, `-` being standard input, as a JSON object. Numbers that are not finite become null, which
+    the canvas reports.
 
     Raises SceneFileProblem.
     """
-    raw = _read_bounded(file)
+    raw = _read_bounded(file) if str(file) != "-" else _bounded(file, sys.stdin.buffer)
     try:
         scene = json.loads(
             raw.decode("utf-8-sig"), parse_constant=lambda _: None, parse_float=_finite, parse_int=_integer
@@ -77,10 +79,14 @@ def _read_bounded(file: Path) -> bytes:
         os.close(descriptor)
         raise SceneFileProblem(f"{file} is not a regular file.")
     with os.fdopen(descriptor, "rb") as opened:
-        try:
-            raw = opened.read(scene_file_bytes_max + 1)
-        except OSError as broken:
-            raise SceneFileProblem(f"{file} cannot be read: {broken.strerror}.") from broken
+        return _bounded(file, opened)
+
+
+def _bounded(file: Path, opened: IO[bytes]) -> bytes:
+    try:
+        raw = opened.read(scene_file_bytes_max + 1)
+    except OSError as broken:
+        raise SceneFileProblem(f"{file} cannot be read: {broken.strerror}.") from broken
     if len(raw) > scene_file_bytes_max:
         raise SceneFileProblem(
             f"{file} is larger than {scene_file_bytes_max // (1024 * 1024)} MiB, the most an import takes."

@@ -276,12 +276,23 @@ def _problem_as_a_whole(element: Record, has_other_size: bool = True) -> Problem
         if name not in element:
             return Problem("geometry" if name in GEOMETRY else "field", name, "is missing")
     if has_other_size:
-        if is_zero_sized(element):
-            return Problem("geometry", "", "it has no size")
-        if element.get("type") in ("line", "arrow") and max(size_of(points_of(element))) > line_length_max:
-            return Problem("geometry", "points", f"must not reach further than {line_length_max} across or down")
+        problem = _problem_of_size(element)
+        if problem is not None:
+            return problem
     if encoded_bytes(element) > element_bytes_max:
-        return Problem("limits", "", f"it is larger than {element_bytes_max} bytes")
+        return Problem("limits", "", f"it is larger than {element_bytes_max} bytes, with all that is tied to it")
+    return None
+
+
+def _problem_of_size(element: Record) -> Problem | None:
+    if is_zero_sized(element):
+        if element.get("type") in POINT_BASED:
+            what = "its points are all the same; give points or a size"
+            more = ", or tie it to shapes with start and end" if element.get("type") == "arrow" else ""
+            return Problem("geometry", "", what + more)
+        return Problem("geometry", "", "it has no size")
+    if element.get("type") in ("line", "arrow") and max(size_of(points_of(element))) > line_length_max:
+        return Problem("geometry", "points", f"must not reach further than {line_length_max} across or down")
     return None
 
 

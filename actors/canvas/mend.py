@@ -117,11 +117,23 @@ def _tie(step: Step, element: Record) -> None:
             mended += 1
     if element["frameId"] is not None:
         frame = step.find(str(element["frameId"]))
-        if frame is None or frame["type"] not in FRAMES or frame["id"] == element["id"]:
+        if frame is None or frame["type"] not in FRAMES or _closes_a_circle(step, element):
             fields["frameId"] = None
             mended += 1
     if fields:
         step.change(element, fields, mended)
+
+
+def _closes_a_circle(step: Step, element: Record) -> bool:
+    """Whether the frames around it lead back to it. The first of a circle that is looked at is let go, which opens it."""
+    own, passed = text(element, "id"), set[str]()
+    around = step.find(str(element["frameId"]))
+    while around is not None and around["frameId"] is not None and text(around, "id") not in passed:
+        if around["id"] == own:
+            return True
+        passed.add(text(around, "id"))
+        around = step.find(str(around["frameId"]))
+    return around is not None and around["id"] == own
 
 
 def _list_ties(step: Step, element: Record) -> None:

@@ -113,7 +113,7 @@ def _with_size(draft: Draft, element: Record, given: Record) -> Record:
 
 
 def _check_presence(element: Record, place: str) -> None:
-    for field in fields_of(element):
-        if field not in element:
+    for field in ("text", *fields_of(element)):  # without its words a text has no size either
+        if field in fields_of(element) and field not in element:
             code = "geometry" if field in ("width", "height", "points") else "field"
             raise Rejected.because(Problem(code, field, "is missing"), place)

@@ -104,7 +104,10 @@ def _read_element(read: PartRead, position: int, raw: Value) -> None:
         return
     id_ = id_ if has_id and isinstance(id_, str) else f"imported-{position}"
     if id_ in read.elements or read.before.is_known(id_):
-        raise Rejected("id_taken", f"Two elements of the scene have the same id; the second is elements.{position}.")
+        raise Rejected(
+            "id_taken",
+            f"Two elements of the scene have the same id; the second is elements.{position}. Give one another id.",
+        )
     index = _index(read, raw.get("index"))
     element, replaced = mended(_prepared({**raw, "id": id_, "index": index}, read.before.import_id))
     problem = problem_of_mended(element)

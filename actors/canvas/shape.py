@@ -42,7 +42,11 @@ def check_frame(draft: Draft, element: Record, place: str) -> None:
     if id_ is None:
         return
     frame = draft.find_live(str(id_))
-    if frame is None or frame["type"] not in FRAMES or id_ == element["id"]:
+    if id_ == element["id"]:
+        raise Rejected.because(
+            Problem("field", "frameId", "names the element itself; a frame is not inside itself"), place
+        )
+    if frame is None or frame["type"] not in FRAMES:
         raise Rejected("unknown_element", f"{place}: frameId names no frame of this canvas.")
 
 

@@ -17,6 +17,7 @@ from actors.canvas.draft import Draft
 from actors.canvas.locking import counts
 from actors.canvas.plain import encoded_bytes
 from actors.canvas.proposal import Proposal
+from actors.canvas.proposed_changes import changes_of
 from actors.canvas.state import CanvasState
 from actors.decision import Context, Decision, Message
 from bus.limits import (
@@ -93,7 +94,8 @@ def proposals(state: CanvasState, message: Message, context: Context) -> Decisio
 def proposal(state: CanvasState, message: Message, context: Context) -> Decision:
     """One for the person: `would` is the outcome of approving it now, `elements` what those that it changes would be.
 
-    Elements are in Excalidraw's form, as far as they fit (`truncated`). Refuses bad arguments, and with `not_found` an
+    Elements are in Excalidraw's form, as far as they fit (`truncated`), and what they were
+    (proposed_changes.py). Refuses bad arguments, and with `not_found` an
     id that is none (canvas 3.4).
     """
     arguments = parsed(CanvasProposal, message)
@@ -115,7 +117,7 @@ def proposal(state: CanvasState, message: Message, context: Context) -> Decision
     drawn = [*_drawn(draft)]
     listed = _within(drawn, region_page_bytes_max)
     shown: Record = {"would": would, "untrusted": True, "source": SOURCE, "elements": listed}
-    return Decision({**reply, **shown, "truncated": len(listed) < len(drawn)})
+    return Decision({**reply, **shown, "truncated": len(listed) < len(drawn), **changes_of(draft)})
 
 
 def _drawn(draft: Draft) -> Iterator[Record]:

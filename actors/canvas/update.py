@@ -66,6 +66,10 @@ def update_elements(draft: Draft, arguments: CanvasUpdateElementsInput) -> None:
 
 
 def _check_settable(draft: Draft, element: Record, given: Record, place: str) -> None:
+    if "label" in given:
+        words = "cannot be set by an update; set `text` of the label's own element, whose id is among boundElements of "
+        words += "this one, or create a text whose containerId is this one"
+        raise Rejected.because(Problem("field", "label", words), place)
     structural = sorted(given.keys() & _STRUCTURE)
     if structural:
         raise Rejected.because(Problem("field", structural[0], "cannot be set by an update"), place)

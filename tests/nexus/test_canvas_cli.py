@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from bus.value import Record
+from bus.value import Record, Value
 from nexus import exit_codes
 from tests.actors.canvas.board import COMMENTER, EDITOR, board_of, rectangle, tied_pair
+from tests.actors.canvas.proposing import shared_pair
 from tests.actors.canvas.test_history import live
 from tests.nexus.test_person_cli import HOSTILE, Commands, commands
 from tests.support.served_canvas import DIRECTORY, served
@@ -156,6 +157,37 @@ def test_proposals_are_listed_and_decided(monkeypatch: pytest.MonkeyPatch) -> No
         assert run.nexus("canvas", "approve", "Plan", second).exit_code == exit_codes.REFUSED
 
 
+def test_a_proposal_tells_what_approving_it_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """canvas 1.2, 3.4, security 2.15"""
+    board = shared_pair()
+    board.create({"id": "gone", "type": "text", "x": 0, "y": 500, "text": "Old"})
+    box: Record = {"id": "p", "type": "rectangle", "x": 10, "y": 20, "width": 160, "height": 80}
+    with commands(monkeypatch, served(board)) as (run, _):
+
+        def told(verb: str, **arguments: Value) -> list[str]:
+            proposal = str(board.write(verb, COMMENTER, **arguments)["proposalId"])
+            lines = run.nexus("canvas", "proposals", "Plan", proposal).stdout.splitlines()
+            return [line.strip() for line in lines if line.startswith("  ")]
+
+        assert told("create", elements=[{**box, "label": "Proposed", "glow": 1}]) == [
+            "creates rectangle 'Proposed' (160 x 80 at 10, 20) (fields that Excalidraw does not know: glow)"
+        ]
+        assert told("create", elements=[{**box, "label": "\x1b]0;x\u202e"}])[0].startswith(
+            "creates rectangle '\\x1b]0;x\\u202e'"
+        )
+        assert told("update", updates=[{"id": "b", "set": {"backgroundColor": "#a5d8ff"}}]) == [
+            "b: backgroundColor transparent -> #a5d8ff"
+        ]
+        assert told("move", moves=[{"id": "a", "dx": 20, "dy": 0}])[0] == "moves 'label' by 20, 0"
+        assert told("delete", elementIds=["gone"]) == ["deletes text 'Old'"]
+        assert told("connect", connections=[{"fromId": "b", "toId": "a", "label": "asks"}]) == [
+            "connects b -> 'label' ('asks')"
+        ]
+        many: list[Value] = [{**box, "id": f"m{n}", "y": n * 100} for n in range(35)]
+        lines = told("create", elements=many)
+        assert (len(lines), lines[-1]) == (31, "and 5 more; --json prints the elements")
+
+
 def test_locks_are_taken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """canvas 1.2, 3.3"""
     board = board_of("checkout")
@@ -163,8 +195,24 @@ def test_locks_are_taken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     with commands(monkeypatch, served(board)) as (run, _):
         assert "gateway  Edda until " in run.nexus("canvas", "show", "Plan").stdout
         assert run.json("canvas", "unlock", "Plan", "cache")["elementIds"] == ["cache"]
-        assert run.nexus("canvas", "unlock", "Plan").stdout == "1 elements of Plan are not locked any more.\n"
+        assert run.nexus("canvas", "unlock", "Plan").stdout == "1 element of Plan is not locked any more.\n"
         assert run.nexus("canvas", "unlock", "Plan").stdout == "None was locked.\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["plan.gif", "plan.JPG", "plan.jpeg", "plan.webp", "plan.pdf", "plan.bmp", "plan.tiff"]
+)
+def test_a_picture_of_another_format_is_refused_and_none_is_named_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    """canvas 4.5"""
+    with commands(monkeypatch, served(board_of("checkout"))) as (run, _):
+        refused = run.nexus("canvas", "export", "Plan", str(tmp_path / name))
+        assert refused.exit_code == exit_codes.USAGE
+        assert ".svg or .png" in refused.stderr
+        assert [*tmp_path.iterdir()] == []
+        told = run.nexus("canvas", "export", "Plan", str(tmp_path / name), "--format", "excalidraw")
+        assert told.exit_code == exit_codes.OK
 
 
 def test_an_ambiguous_title_is_refused_with_the_ids(monkeypatch: pytest.MonkeyPatch) -> None:

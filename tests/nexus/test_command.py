@@ -18,6 +18,7 @@ from nexus import bus_cli, exit_codes
 from nexus.cli import TOPICS, build_app, new_app
 from nexus.command import run_command
 from nexus.config import create_home
+from nexus.output import is_hidden
 
 HOSTILE: Final = "home\x1b]0;owned\x07\u202e\nnext"
 BUS: Final = (("ls",), ("info",), ("peek", "Ada"), ("tail",), ("tail", "-f"), ("get", "app/-/directory"))
@@ -68,7 +69,8 @@ def test_a_failure_with_json_is_json_on_standard_output_and_text_on_standard_err
     assert plain_code == json_code == exit_codes.NOT_RUNNING
     assert plain_out == ""
     assert plain_err == json_err != ""
-    assert json.loads(json_out)["error"]["message"] == json_err.strip()
+    expected = {"code": "unavailable", "message": json_err.strip(), "retryable": True}
+    assert json.loads(json_out)["error"] == expected, "in the form of the runtime's own refusals (common 6.1)"
 
 
 @pytest.mark.parametrize(
@@ -87,8 +89,32 @@ def test_so_is_one_before_anything_was_asked(arguments: tuple[str, ...], capsys:
     code = run(*arguments, "--json")
     printed = capsys.readouterr()
     assert code in (exit_codes.REFUSED, exit_codes.USAGE)
-    assert json.loads(printed.out)["error"]["message"]
+    error = json.loads(printed.out)["error"]
+    assert error["message"]
+    assert error["code"] == ("invalid_arguments" if code == exit_codes.USAGE else "wrong_state")
+    assert error["retryable"] is False
     assert printed.err
+
+
+@pytest.mark.parametrize("attack", ["\u202e", "\u2066x\u2069", "\x1b]0;owned\x07", "\u200b", "\x9b31m"])
+def test_nothing_that_was_typed_acts_on_the_terminal_when_usage_is_wrong(
+    attack: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """security 2.15"""
+    wrong = (
+        ("canvas", "show", "Plan", attack),
+        ("canvas", "show", f"--{attack}"),
+        ("canvas", attack),
+        (attack,),
+        ("canvas", "grant", "Plan", "Ada", attack),
+        ("canvas", "history", "Plan", "--limit", attack),
+    )
+    for arguments in wrong:
+        for options in ((), ("--json",)):
+            assert run(*arguments, *options) == exit_codes.USAGE
+            printed = capsys.readouterr()
+            assert printed.err.startswith("Usage: ")
+            assert not any(is_hidden(character) for character in (printed.err + printed.out).replace("\n", ""))
 
 
 @pytest.mark.parametrize("empty", ["", " "])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -11,6 +12,17 @@ import pytest
 
 from nexus import scene_file
 from nexus.scene_file import SceneFileProblem, read_scene, write_scene
+
+
+def test_a_scene_is_read_from_standard_input_within_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """canvas 4.5"""
+    scene = b'{"type": "excalidraw", "elements": []}'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(scene)))
+    assert read_scene(Path("-")) == {"type": "excalidraw", "elements": []}
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(scene)))
+    monkeypatch.setattr("nexus.scene_file.scene_file_bytes_max", len(scene) - 1)
+    with pytest.raises(SceneFileProblem, match="larger than"):
+        read_scene(Path("-"))
 
 
 def _problem(file: Path) -> str:

@@ -176,7 +176,7 @@ class ElementMove(Model):
         relative = self.dx is not None or self.dy is not None
         absolute = self.x is not None or self.y is not None
         if relative == absolute:
-            raise problem("must have either dx and dy, or x and y")
+            raise problem("must have either dx, dy or both, or x, y or both")
         return self
 
 

@@ -204,3 +204,16 @@ def test_a_hub_with_more_ties_than_an_element_may_hold_is_refused_as_a_whole() -
     board, reply = _imported(hub, *arrows)
     assert (reply["outcome"], reply["code"]) == ("rejected", "limits")
     assert not isinstance(reply, Refusal) and board.bench.rows == {}
+
+
+def test_frames_that_lie_in_each_other_are_let_go() -> None:
+    """canvas 4.1"""
+    frame: Record = {"type": "frame", "x": 0, "y": 0, "width": 9, "height": 9}
+    board = Board()
+    elements: list[Value] = [
+        {**frame, "id": "fr", "frameId": "fr2"},
+        {**frame, "id": "fr2", "frameId": "fr"},
+        {**frame, "id": "inner", "frameId": "fr"},
+    ]
+    assert board.bring_in({"elements": elements})["repairedCount"] == 1
+    assert [board.element(id_)["frameId"] for id_ in ("fr", "fr2", "inner")] == [None, "fr", "fr"]

@@ -137,3 +137,22 @@ def test_the_same_element_twice_in_one_call_is_refused() -> None:
     updates: Record = {"updates": [{"id": "a", "set": {"x": 1}}, {"id": "a", "set": {"x": 2}}]}
     body: Record = {"canvasId": "canvas1", "expectedRevision": 2, "reason": "r", **updates}
     tied_pair().refused("canvas_update_elements", body)
+
+
+def test_a_label_that_is_set_on_its_shape_is_told_how_it_is_done() -> None:
+    """common 6.2"""
+    refused = tied_pair().write("update", updates=[{"id": "a", "set": {"label": "new"}}])
+    assert (refused["outcome"], refused["code"]) == ("rejected", "field")
+    assert "set `text` of the label's own element" in str(refused["message"])
+
+
+def test_a_frame_in_itself_a_text_without_words_and_an_arrow_without_a_course_are_told_what_is_wrong() -> None:
+    """common 6.2"""
+    board = empty_board()
+    frame: Record = {"id": "f", "type": "frame", "x": 0, "y": 0, "width": 9, "height": 9}
+    for element, words in (
+        ({**frame, "frameId": "f"}, "names the element itself"),
+        ({"type": "text", "x": 0, "y": 0}, "field text is missing"),
+        ({"type": "arrow", "x": 0, "y": 0}, "tie it to shapes with start and end"),
+    ):
+        assert words in str(board.write("create", elements=[element])["message"])
