@@ -2,9 +2,11 @@
 // The scene comes from the address /scene.json, which the engine answers; nothing else is asked for but this bundle.
 import "./asset_path.js";
 
-import { exportToBlob, exportToSvg } from "@excalidraw/excalidraw";
+import { exportToSvg } from "@excalidraw/excalidraw";
 
+import { clipLabelGaps } from "./label_gaps.js";
 import { faultOf } from "./picture_check.js";
+import { pngOfSvg } from "./png.js";
 import { xmlOf } from "./xml.js";
 
 /** The picture would be larger than a browser can make. Its text is for the person. */
@@ -42,28 +44,35 @@ function countComplaints() {
 
 async function svgOf(drawing, wanted) {
   const scale = wanted.scale ?? 1;
-  const svg = await exportToSvg({ ...drawing, appState: { ...drawing.appState, exportScale: scale } });
-  const fault = faultOf(svg);
-  if (fault !== null) throw new Error(fault);
-  const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+  const { svg, width, height } = await drawn({ ...drawing, appState: { ...drawing.appState, exportScale: scale } });
   return { content: xmlOf(svg), width: width * scale, height: height * scale, scale };
 }
 
 async function pngOf(drawing, wanted) {
-  const made = {};
-  const getDimensions = (width, height) => {
-    const fits = Math.min(wanted.sideMax / Math.max(width, height), Math.sqrt(wanted.pixelsMax / (width * height)));
-    if (wanted.scale !== null && wanted.scale > fits) {
-      throw new TooLarge(`At this scale the picture would be ${Math.ceil(width * wanted.scale)} by ` +
-        `${Math.ceil(height * wanted.scale)} pixels; at most ${Math.floor(fits * 1000) / 1000} fits.`);
-    }
-    made.scale = wanted.scale ?? Math.min(1, fits);
-    made.width = Math.max(1, Math.floor(width * made.scale));
-    made.height = Math.max(1, Math.floor(height * made.scale));
-    return made;
-  };
-  const blob = await exportToBlob({ ...drawing, mimeType: "image/png", getDimensions });
-  return { content: await base64Of(blob), ...made };
+  const { svg, width, height } = await drawn(drawing);
+  const size = sizeOf(width, height, wanted);
+  return { content: await base64Of(await pngOfSvg(svg, size)), ...size };
+}
+
+/** The svg that Excalidraw makes of it, and its size in units of the scene. */
+async function drawn(drawing) {
+  const svg = await exportToSvg(drawing);
+  const fault = faultOf(svg);
+  if (fault !== null) throw new Error(fault);
+  const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+  clipLabelGaps(svg, width, height);
+  return { svg, width, height };
+}
+
+/** The size in pixels of a png of so many units, within the bounds. */
+function sizeOf(width, height, wanted) {
+  const fits = Math.min(wanted.sideMax / Math.max(width, height), Math.sqrt(wanted.pixelsMax / (width * height)));
+  if (wanted.scale !== null && wanted.scale > fits) {
+    throw new TooLarge(`At this scale the picture would be ${Math.ceil(width * wanted.scale)} by ` +
+      `${Math.ceil(height * wanted.scale)} pixels; at most ${Math.floor(fits * 1000) / 1000} fits.`);
+  }
+  const scale = wanted.scale ?? Math.min(1, fits);
+  return { scale, width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
 }
 
 function base64Of(blob) {
