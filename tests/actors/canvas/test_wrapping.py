@@ -93,8 +93,8 @@ def test_the_width_of_each_line_is_told() -> None:
 
 def test_lines_are_broken_alike_when_more_characters_were_seen_than_are_remembered() -> None:
     """security 2.19: what is remembered is bounded, and the first to come do not keep out all later ones."""
-    line = "a b-c 缓存e\u0301(x)[y]"
-    parts = tokens(line)
+    line = "a b-c 缓存 (x)[y]"
+    parts = ["a", " ", "b-", "c", " ", "缓", "存", " ", "(x)", "[y]"]
     for start in range(0x10000, 0x10000 + 2 * kinds_remembered_max, 1_000):
         tokens("".join(map(chr, range(start, start + 1_000))))
         assert tokens(line) == parts
