@@ -52,7 +52,8 @@ def _rename(home: Home, agent_id: str, name: str) -> Record | Refusal:
 def test_pinning_moves_an_agents_scope_and_its_mailbox_before_the_person_is_answered(home: Home) -> None:
     decision = home.bench(DIRECTORY).decide("agent_pin", {"agentId": "a1", "workspaceId": "w2"}, PERSON)
     assert [(str(one.to), one.verb, one.before_reply) for one in decision.effects if isinstance(one, Send)] == [
-        ("agent/-/a1", "scope_changed", True)
+        ("agent/-/a1", "scope_changed", True),
+        ("workspace/w1/w1", "member_left", True),
     ]
     before = _head(home, "a1").version
     assert _pin(home, "a1", "w2") == {"agentId": "a1", "name": "Ada", "workspaceId": "w2", "inherits": False}
