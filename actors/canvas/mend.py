@@ -125,7 +125,7 @@ def _tie(step: Step, element: Record) -> None:
 
 
 def _closes_a_circle(step: Step, element: Record) -> bool:
-    """Whether the frames around it lead back to it. The first of a circle that is looked at is let go, which opens it."""
+    """Whether the frames around it lead back to it. The first of a circle is let go, which opens it."""
     own, passed = text(element, "id"), set[str]()
     around = step.find(str(element["frameId"]))
     while around is not None and around["frameId"] is not None and text(around, "id") not in passed:

@@ -1,4 +1,4 @@
-"""What a draft would change, told so that a person can read it: of each element what it was, and what things are called.
+"""What a draft would change, told for a person: what each element was, and what things are called.
 
 Goes with the elements as they would be (standing.py); `nexus canvas proposals` makes sentences of both.
 """

@@ -43,9 +43,7 @@ def check_frame(draft: Draft, element: Record, place: str) -> None:
         return
     frame = draft.find_live(str(id_))
     if id_ == element["id"]:
-        raise Rejected.because(
-            Problem("field", "frameId", "names the element itself; a frame is not inside itself"), place
-        )
+        raise Rejected("unknown_element", f"{place}: frameId names the element itself; no frame is inside itself.")
     if frame is None or frame["type"] not in FRAMES:
         raise Rejected("unknown_element", f"{place}: frameId names no frame of this canvas.")
 

@@ -30,6 +30,7 @@ _STRUCTURE: Final = frozenset(
         "endIsSpecial", "label", "start", "end",
     }
 )  # fmt: skip
+_OF_TEXTS: Final = frozenset({"text", "fontSize", "fontFamily", "lineHeight", "textAlign", "verticalAlign"})
 _BELONGS_TO_CONTAINER: Final = frozenset({"x", "y", "width", "height", "angle", "groupIds", "frameId", "autoResize"})
 _MEASURED: Final = frozenset({"text", "fontSize", "fontFamily", "lineHeight", "autoResize", "width", "height"})
 _SHAPING: Final = frozenset({"points", "width", "height"})
@@ -70,6 +71,10 @@ def _check_settable(draft: Draft, element: Record, given: Record, place: str) ->
         words = "cannot be set by an update; set `text` of the label's own element, whose id is among boundElements of "
         words += "this one, or create a text whose containerId is this one"
         raise Rejected.because(Problem("field", "label", words), place)
+    foreign = sorted(given.keys() & _OF_TEXTS) if element["type"] != "text" else []
+    if foreign:
+        words = "belongs to text elements; set it on the label's own element, whose id is among boundElements"
+        raise Rejected.because(Problem("field", foreign[0], words), place)
     structural = sorted(given.keys() & _STRUCTURE)
     if structural:
         raise Rejected.because(Problem("field", structural[0], "cannot be set by an update"), place)

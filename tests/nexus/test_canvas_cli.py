@@ -178,10 +178,10 @@ def test_a_proposal_tells_what_approving_it_would_do(monkeypatch: pytest.MonkeyP
         assert told("update", updates=[{"id": "b", "set": {"backgroundColor": "#a5d8ff"}}]) == [
             "b: backgroundColor transparent -> #a5d8ff"
         ]
-        assert told("move", moves=[{"id": "a", "dx": 20, "dy": 0}])[0] == "moves 'label' by 20, 0"
+        assert told("move", moves=[{"id": "a", "dx": 20, "dy": 0}])[0] == "moves 'Label' by 20, 0"
         assert told("delete", elementIds=["gone"]) == ["deletes text 'Old'"]
         assert told("connect", connections=[{"fromId": "b", "toId": "a", "label": "asks"}]) == [
-            "connects b -> 'label' ('asks')"
+            "connects b -> 'Label' ('asks')"
         ]
         many: list[Value] = [{**box, "id": f"m{n}", "y": n * 100} for n in range(35)]
         lines = told("create", elements=many)

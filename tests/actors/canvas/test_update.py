@@ -114,6 +114,7 @@ def test_structure_cannot_be_set(field: str) -> None:
         ("cache", {"angle": float("inf")}, "geometry"),
         ("cache", {"opacity": -1}, "field"),
         ("cache", {"text": "words"}, "field"),
+        ("cache", {"fontSize": 30}, "field"),
         ("cache", {"frameId": "orders"}, "unknown_element"),
         ("frame-edge", {"frameId": "frame-edge"}, "unknown_element"),
         ("cache", {"groupIds": ["x" * 150] * 2000}, "limits"),
