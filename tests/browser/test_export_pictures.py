@@ -141,9 +141,10 @@ def test_a_png_that_no_browser_could_make_is_made_smaller_or_refused_if_its_scal
 def labelled_arrow(number: int, length: float, **more: Value) -> list[Record]:
     id_ = f"a{number}"
     points: Value = [[0, 0], [length, 0]]
-    label = words(f"{id_}t", "calls", containerId=id_, x=length / 2 - 25, y=number * 30 - 12, width=50, height=25)
+    label = words(f"{id_}t", "calls", x=length / 2 - 25, y=number * 30 - 12, width=50, height=25)
     arrow = element(id_, "arrow", points=points, y=number * 30, width=length, height=0, endArrowhead="arrow", seed=1)
-    return [{**arrow, "boundElements": [{"id": f"{id_}t", "type": "text"}], **more}, label]
+    tied: Record = {**arrow, "boundElements": [{"id": f"{id_}t", "type": "text"}], **more}
+    return [tied, {**label, "containerId": id_}]
 
 
 def test_a_png_of_many_long_arrows_with_labels_takes_no_more_memory_than_its_pixels(
