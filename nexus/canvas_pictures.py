@@ -11,6 +11,7 @@ from typing import Final
 from bus.value import Record, records
 from nexus import exit_codes
 from nexus.console.bundle import BundleMissing, bundle_folder
+from nexus.ended_in_order import ended_in_order
 from nexus.output import escape, fail, print_json, print_line, progress, shown
 from nexus.picture_engine import Picture, PictureFailed, Wanted, drawn
 from nexus.scene_file import SceneFileProblem, write_content
@@ -59,7 +60,7 @@ def picture_of(scene: Record, look: Look) -> Picture:
     try:
         bundle = bundle_folder()
         _must_be_drawable(scene)
-        with progress("Drawing the canvas"):
+        with ended_in_order(), progress("Drawing the canvas"):
             return drawn(as_picture(scene), Wanted(look.format.value, look.scale, look.background), bundle)
     except (BundleMissing, PictureFailed) as problem:
         raise fail(escape(str(problem)), exit_codes.REFUSED) from None

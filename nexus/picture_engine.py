@@ -211,7 +211,8 @@ def _received(process: subprocess.Popen[bytes], bound: _Bound) -> bytes:
                 raise PictureFailed(bound.words())
             if _memory_bytes(process.pid) > export_memory_bytes_max:
                 limit = export_memory_bytes_max // (1024 * 1024 * 1024)
-                raise PictureFailed(f"Drawing the canvas took more than {limit} GiB of memory and was ended.")
+                took = f"Drawing the canvas took more than {limit} GiB of memory and was ended."
+                raise PictureFailed(f"{took} As png a smaller --scale takes less; as svg it has no pixels to hold.")
 
 
 def _memory_bytes(pid: int) -> int:

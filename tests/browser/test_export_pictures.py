@@ -138,6 +138,34 @@ def test_a_png_that_no_browser_could_make_is_made_smaller_or_refused_if_its_scal
         picture(wide, wanted=Wanted("png", 1, True))
 
 
+def labelled_arrow(number: int, length: float, **more: Value) -> list[Record]:
+    id_ = f"a{number}"
+    points: Value = [[0, 0], [length, 0]]
+    label = words(f"{id_}t", "calls", x=length / 2 - 25, y=number * 30 - 12, width=50, height=25)
+    arrow = element(id_, "arrow", points=points, y=number * 30, width=length, height=0, endArrowhead="arrow", seed=1)
+    tied: Record = {**arrow, "boundElements": [{"id": f"{id_}t", "type": "text"}], **more}
+    return [tied, {**label, "containerId": id_}]
+
+
+def test_a_png_of_many_long_arrows_with_labels_takes_no_more_memory_than_its_pixels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """canvas 4.5, security 2.19: drawn each on a canvas of its own, these take 100 MB each."""
+    monkeypatch.setattr(picture_engine, "export_memory_bytes_max", 1024 * 1024 * 1024)
+    arrows = [part for number in range(60) for part in labelled_arrow(number, 5_000)]
+    assert png_size(picture(arrows, wanted=PNG_WANTED).content)[0] >= 5_000
+
+
+def test_the_place_of_an_arrows_label_is_clipped_and_not_masked() -> None:
+    """canvas 4.5: a mask has no extent around a straight arrow without heads, which was gone."""
+    root = ElementTree.fromstring(picture(labelled_arrow(0, 300, endArrowhead=None, roughness=0)).content)
+    assert root.find(f".//{SVG_NAME}mask") is None
+    (clip,) = root.iter(f"{SVG_NAME}clipPath")
+    assert [one.get("clip-path") for one in root.iter(f"{SVG_NAME}g") if one.get("clip-path")] == [
+        f"url(#{clip.get('id')})"
+    ]
+
+
 def test_text_that_no_xml_may_hold_still_makes_an_svg_that_opens_and_a_picture_of_svg_text_alone_is_kept() -> None:
     """canvas 4.3, 4.5"""
     file: Record = {"id": "f", "mimeType": "image/svg+xml", "dataURL": data_url(SVG, "image/svg+xml")}
