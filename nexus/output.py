@@ -35,7 +35,6 @@ last_cells_min: Final = 20
 _CODES: Final[Mapping[int, Code]] = {
     exit_codes.USAGE: Code.INVALID_ARGUMENTS,
     exit_codes.NOT_RUNNING: Code.UNAVAILABLE,
-    exit_codes.HOME_REFUSED: Code.TARGET_REFUSED,
     exit_codes.START_FAILED: Code.UNAVAILABLE,
 }
 """What a command that ends so was refused for, where it was not the runtime that said so; else `wrong_state`."""

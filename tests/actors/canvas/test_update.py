@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from actors.canvas.geometry import Point, absolute_points
-from bus.value import Record
+from bus.value import Record, Value
 from tests.actors.canvas.board import board_of, empty_board, number, tied_pair
 from tests.actors.canvas.drawn import is_on_line
 
@@ -151,9 +151,10 @@ def test_a_frame_in_itself_a_text_without_words_and_an_arrow_without_a_course_ar
     """common 6.2"""
     board = empty_board()
     frame: Record = {"id": "f", "type": "frame", "x": 0, "y": 0, "width": 9, "height": 9}
-    for element, words in (
+    wrong: list[tuple[Record, str]] = [
         ({**frame, "frameId": "f"}, "names the element itself"),
         ({"type": "text", "x": 0, "y": 0}, "field text is missing"),
         ({"type": "arrow", "x": 0, "y": 0}, "tie it to shapes with start and end"),
-    ):
-        assert words in str(board.write("create", elements=[element])["message"])
+    ]
+    for element, words in wrong:
+        assert words in str(board.write("create", elements=list[Value]([element]))["message"])
