@@ -63,6 +63,7 @@ def create_elements(draft: Draft, arguments: CanvasCreateElementsInput) -> None:
             words.append(_Words(label_id, f"{one.place}.label", one.label))
     for one in new:
         check_frame(draft, draft.get(one.id), one.place)
+        draft.tell_slips(draft.get(one.id), one.given.keys(), one.place)
     _tie(draft, new, words)
 
 

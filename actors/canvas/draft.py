@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from actors.canvas import outcome
 from actors.canvas.element import problem_of, problem_of_changed
@@ -18,12 +19,13 @@ from actors.canvas.indexes import Membership, is_member, memberships
 from actors.canvas.outcome import Rejected
 from actors.canvas.plain import encoded_bytes, same_record
 from actors.canvas.revision import RevisionRows, revision_rows
+from actors.canvas.slips import slips
 from actors.canvas.state import HEAD, CanvasState, Head, element_row
 from actors.canvas.textsize import bytes_measured
 from actors.canvas.usage import charged, history_bytes, writing_agent
 from actors.canvas.work import Work
 from actors.decision import Context, Decision, Event, Put
-from bus.limits import canvas_write_bytes_max, elements_per_canvas_max
+from bus.limits import canvas_write_bytes_max, elements_per_canvas_max, slips_told_max
 from bus.value import Record, Value
 
 
@@ -67,6 +69,7 @@ class Draft:
         self._looked_at: set[str] = set()
         self._changed: dict[str, Record] = {}
         self._deletions: dict[str, Record | None] = {}
+        self._slips: list[str] = []
         self._joined: dict[Membership, list[str]] = {}
         self._touched: set[str] = set()
         self._checked: dict[str, Record] = {}
@@ -187,6 +190,11 @@ class Draft:
         ids.add(str(item["id"]))  # of this draft alone
         self._bound[holder_id] = (longer, ids)
 
+    def tell_slips(self, element: Record, given: Collection[str], place: str) -> None:
+        """Let the answer tell which of the given fields no element of that type has (slips.py)."""
+        room = slips_told_max - len(self._slips)
+        self._slips += islice(slips(element, given, place), max(room, 0))
+
     def note_deletion(self, id_: str, deletion: Record | None) -> None:
         self._deletions[id_] = deletion
 
@@ -231,8 +239,11 @@ class Draft:
         event: Record = {"canvasId": self.context.address.id, "revision": revision, "what": self.what}
         if self.approval is not None:
             event |= {"proposedBy": self.context.principal.label(), "proposalId": self.approval.proposal_id}
+        reply = outcome.applied(revision, touched)
+        if self._slips and self.approval is None:
+            reply["unknownFields"] = [*self._slips]
         return Decision(
-            outcome.applied(revision, touched),
+            reply,
             (*effects, Event(outcome.CHANGED, {**event, "elements": len(touched)}), *told),
         )
 

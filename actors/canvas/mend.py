@@ -19,7 +19,7 @@ from actors.canvas.element import FRAMES
 from actors.canvas.gathered import Gathered
 from actors.canvas.geometry import text
 from actors.canvas.ties import SIDES, bound_list, can_be_tied_to, is_container, target_id
-from bus.limits import import_looks_max, part_elements_max
+from bus.limits import frames_nested_max, import_looks_max, part_elements_max
 from bus.value import Record, Value
 
 
@@ -117,7 +117,8 @@ def _tie(step: Step, element: Record) -> None:
             mended += 1
     if element["frameId"] is not None:
         frame = step.find(str(element["frameId"]))
-        if frame is None or frame["type"] not in FRAMES or _closes_a_circle(step, element):
+        is_circle = element["type"] in FRAMES and _closes_a_circle(step, element)
+        if frame is None or frame["type"] not in FRAMES or is_circle:
             fields["frameId"] = None
             mended += 1
     if fields:
@@ -125,15 +126,16 @@ def _tie(step: Step, element: Record) -> None:
 
 
 def _closes_a_circle(step: Step, element: Record) -> bool:
-    """Whether the frames around it lead back to it. The first of a circle is let go, which opens it."""
-    own, passed = text(element, "id"), set[str]()
-    around = step.find(str(element["frameId"]))
-    while around is not None and around["frameId"] is not None and text(around, "id") not in passed:
-        if around["id"] == own:
+    """Whether the frames around this one lead back to it, or are too many. The first of a circle is let go, which
+    opens it."""
+    around: Record | None = element
+    for _ in range(frames_nested_max + 1):
+        around = step.find(str(around["frameId"])) if around is not None and around["frameId"] is not None else None
+        if around is None:
+            return False
+        if around["id"] == element["id"]:
             return True
-        passed.add(text(around, "id"))
-        around = step.find(str(around["frameId"]))
-    return around is not None and around["id"] == own
+    return True
 
 
 def _list_ties(step: Step, element: Record) -> None:

@@ -10,6 +10,7 @@ from actors.canvas.geometry import POINT_BASED, Point, number, points_of, size_o
 from actors.canvas.labels import normalized
 from actors.canvas.outcome import Rejected
 from actors.canvas.routing import elbow
+from bus.limits import frames_nested_max
 from bus.value import Record, Value
 
 
@@ -46,6 +47,20 @@ def check_frame(draft: Draft, element: Record, place: str) -> None:
         raise Rejected("unknown_element", f"{place}: frameId names the element itself; no frame is inside itself.")
     if frame is None or frame["type"] not in FRAMES:
         raise Rejected("unknown_element", f"{place}: frameId names no frame of this canvas.")
+    if element["type"] in FRAMES:
+        _check_nesting(draft, element, frame, place)
+
+
+def _check_nesting(draft: Draft, element: Record, frame: Record, place: str) -> None:
+    """Raises Rejected for a frame in a circle of frames, or in more of them than may lie in each other."""
+    around: Record | None = frame
+    for _ in range(frames_nested_max):
+        if around is None or around["frameId"] is None:
+            return
+        if around["frameId"] == element["id"]:
+            raise Rejected("unknown_element", f"{place}: frameId names a frame that is inside the element itself.")
+        around = draft.find_live(str(around["frameId"]))
+    raise Rejected("limits", f"{place}: at most {frames_nested_max} frames lie in each other.")
 
 
 def check_file(draft: Draft, element: Record, place: str) -> None:

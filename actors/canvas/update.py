@@ -61,6 +61,7 @@ def update_elements(draft: Draft, arguments: CanvasUpdateElementsInput) -> None:
             check_size(changed, place)
         if "frameId" in given:
             check_frame(draft, changed, place)
+        draft.tell_slips(element, given.keys() - element.keys(), f"{place}.set")
         draft.edit(update.id, changed)
         _carry_label(draft, update.id, element, given)
     reroute(draft)

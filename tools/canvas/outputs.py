@@ -2,7 +2,7 @@
 
 | outcome | fields |
 | --- | --- |
-| applied | revision, elementIds (what changed, bounded: then truncated), rebasedFrom? |
+| applied | revision, elementIds (what changed, bounded: then truncated), rebasedFrom?, unknownFields? |
 | proposed | proposalId, baseRevision |
 | conflict | currentRevision, changedSince (newest first, bounded: then truncated) |
 | rejected | code, message, and for locks holder, until |
@@ -136,6 +136,9 @@ class WriteOutcome(Model):
     elementIds: list[str] | None = None
     truncated: bool | None = None
     rebasedFrom: int | None = None
+    unknownFields: list[str] | None = Field(
+        default=None, description="Given fields that no element of that type has: kept, and most likely slips."
+    )
     proposalId: str | None = None
     baseRevision: int | None = None
     currentRevision: int | None = None
