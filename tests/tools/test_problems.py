@@ -89,7 +89,7 @@ def test_an_unknown_field_and_a_wrong_combination_of_a_move_are_said_in_words() 
     moves = {**WRITE, "moves": [{"id": "a", "dx": 1, "by": 2}, {"id": "b"}]}
     assert problems(CanvasMoveElementsInput, moves) == {
         "moves.0.by": "is not an argument here",
-        "moves.1": "must have either dx and dy, or x and y",
+        "moves.1": "must have either dx, dy or both, or x, y or both",
     }
 
 
