@@ -39,11 +39,6 @@ guests = typer.Typer(help="The guest: a caller without an identity, who may only
 def register(app: typer.Typer) -> None:
     """Add the commands to `nexus`."""
     app.add_typer(agents, name="agent", no_args_is_help=True)
-    agent_place_cli.register(agents)
-    agent_mesh_cli.register(agents)
-    credential_cli.register(agents)
-    provider_cli.register_for_agents(agents)
-    agent_run_cli.register(agents)
     app.add_typer(guests, name="guest", no_args_is_help=True)
 
 
@@ -286,3 +281,11 @@ def _budget_text(agent: Record) -> str:
         return "-"
     per_hour = f"{shown(budget.get('usedThisHour'))} of {shown(budget.get('perHour'))} within the hour"
     return f"{shown(budget.get('usedLifetime'))} of {shown(budget.get('lifetime'))} surfaces in all, {per_hour}"
+
+
+# Once, and not with each `nexus` that is built: they would be there once more each time.
+agent_place_cli.register(agents)
+agent_mesh_cli.register(agents)
+credential_cli.register(agents)
+provider_cli.register_for_agents(agents)
+agent_run_cli.register(agents)

@@ -44,6 +44,17 @@ def run(*arguments: str) -> int:
     return run_command(build_app(), "nexus", arguments)
 
 
+def registered(app: typer.Typer) -> int:
+    """How many commands there are, also of topics."""
+    groups = [group.typer_instance for group in app.registered_groups if group.typer_instance is not None]
+    return len(app.registered_commands) + sum(map(registered, groups))
+
+
+def test_building_the_commands_once_more_adds_none_to_any_topic() -> None:
+    """Topics are there once for the process; what is built anew with each `nexus` is their collection."""
+    assert registered(build_app()) == registered(build_app())
+
+
 @pytest.fixture
 def scene(tmp_path: Path) -> str:
     file = tmp_path / "plan.excalidraw"
