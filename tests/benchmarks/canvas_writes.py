@@ -92,9 +92,9 @@ def points() -> None:
     for name, count in (("few", 12), ("many", 80)):
         canvas.timed(f"create {name} drawings of {POINTS} points", "create", elements=drawings[:count])
         canvas.timed(f"create {name} tied arrows of {POINTS} points", "create", elements=arrows[:count])
-    for first in range(0, 80, 8):
-        canvas.draw("create", elements=drawings[first : first + 8])
-        canvas.draw("create", elements=arrows[first : first + 8])
+    for first in range(0, 80, 4):
+        canvas.draw("create", elements=drawings[first : first + 4])
+        canvas.draw("create", elements=arrows[first : first + 4])
     canvas.timed("move their shape", "move", moves=[{"id": "hub", "dx": 5}])
     for name, count in (("few", 12), ("many", 80)):
         widened: list[Value] = [{"id": f"d{n}", "set": {"width": 333}} for n in range(count)]
