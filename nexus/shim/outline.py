@@ -1,8 +1,9 @@
 """Whose answer a line waits for that is too long to be read whole: what stands in its outermost members. Pure.
 
 However long the line, only its outline is kept: the text of the outermost object, in which each list and object is
-`null`. So the id is found wherever it stands, before or after what makes the line long. Nothing is judged here: a line
-that is no JSON has an outline that is none, or misleads nobody but the client that wrote it.
+`null`. So is a text that is too long; as the name of a member it is the empty text, for `null` there would be no JSON
+and cost the client its answer. So the id is found wherever it stands, before or after what makes the line long. Nothing
+is judged here: a line that is no JSON has an outline that is none, or misleads nobody but the client that wrote it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _BETWEEN: Final = re.compile(rb'[^"\[\]{}]*+')
 _LEFT_OUT: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"|\[[^"\[\]{}]*+\]|\{[^"\[\]{}]*+\})*+', re.DOTALL)
 _OPENING: Final = re.compile(rb"[\[{]+")
 _ELIDED: Final = b"null"
+_ELIDED_NAME: Final = b'""'
+_BLANK: Final = b" \t\r\n"
 
 
 class Outline:
@@ -57,7 +60,7 @@ class Outline:
             self._is_escaped = True
         else:
             if len(self._kept) - self._text_from > shim_outline_text_bytes_max:
-                self._kept[self._text_from :] = _ELIDED
+                self._kept[self._text_from :] = _ELIDED if self._is_value(self._text_from) else _ELIDED_NAME
             self._text_from = None
         return end + 1
 
@@ -82,6 +85,13 @@ class Outline:
             self._keep(mark)
             self._depth -= 1
         return end + 1
+
+    def _is_value(self, start: int) -> bool:
+        """Whether what begins there in `_kept` is the value of a member: a colon stands before it."""
+        at = start - 1
+        while at >= 0 and self._kept[at] in _BLANK:
+            at -= 1
+        return at >= 0 and self._kept[at] == ord(":")
 
     def _keep(self, part: bytes) -> None:
         """Of a text only so much that it shows that it is too long, and likewise of the whole."""
