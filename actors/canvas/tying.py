@@ -184,12 +184,17 @@ def _reach(shape: Record, way: Point) -> float:
 
 
 def _loop(shape: Record, between: Between) -> tuple[list[Point], dict[str, Point]]:
-    """The course of an arrow from a shape to itself, further out than those it has, and what its ends aim at."""
+    """The course of an arrow from a shape to itself, further out than those it has, and what its ends aim at.
+
+    A turned shape may leave the upper right of its box empty, where an end would meet nothing: such an end aims at the
+    centre, which it meets from anywhere.
+    """
     box, centre = box_of(shape), centre_of(shape)
     reach = _LOOP_REACH * (1 + between.count(shape, shape))
     right, top = box.right + reach, box.top - reach
     start = Point(centre.x, box.top + (box.bottom - box.top) * _LOOP_SHARE)
     end = Point(box.right - (box.right - box.left) * _LOOP_SHARE, centre.y)
+    start, end = (aim if is_within(shape, 0, aim) else centre for aim in (start, end))
     course = [start, Point(right, start.y), Point(right, top), Point(end.x, top), end]
     return course, {SIDES[0]: start, SIDES[1]: end}
 

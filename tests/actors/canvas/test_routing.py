@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.canvas.edges import covered_bends, is_within
+from actors.canvas.edges import covered_bends, distance_from, is_within
 from actors.canvas.geometry import Point, absolute_points, number
 from bus.value import Record, Value
 from tests.actors.canvas.board import Board, empty_board, rectangle
@@ -132,6 +132,26 @@ def test_an_arrow_from_a_shape_to_itself_that_would_lie_in_it_becomes_the_usual_
     """canvas 4.2"""
     loop = course(bent([[0, 0], [100, 70], [90, 80], [1, 1]], end={"id": "a"}))
     assert loop == course(bent([[0, 0], [1, 1]], end={"id": "a"}))
+
+
+@pytest.mark.parametrize("kind", ["rectangle", "ellipse", "diamond"])
+@pytest.mark.parametrize("angle", [-2.5, -0.8, 0, 0.8, 2.28, 3.2])
+def test_the_loop_of_a_turned_shape_meets_it_also_where_that_leaves_the_corner_of_its_box_empty(
+    kind: str, angle: float
+) -> None:
+    """canvas 4.2"""
+    board = empty_board()
+    board.create({**rectangle("a", 128, -302, 83, 470), "type": kind, "angle": angle})
+    outcome = board.applied("connect", connections=[{"fromId": "a", "toId": "a"}])
+    assert isinstance(outcome["elementIds"], list)
+    arrow_id = str(outcome["elementIds"][0])
+    start, *bends, end = course(board, arrow_id)
+    a = board.element("a")
+    assert len(bends) == 3
+    for point in (start, end):
+        assert distance_from(a, point) == pytest.approx(6, abs=0.01 if kind != "ellipse" else 0.5)
+    board.applied("update", updates=[{"id": "a", "set": {"width": 300, "height": 40, "angle": angle - 1}}])
+    course(board, arrow_id)
 
 
 @pytest.mark.parametrize(
