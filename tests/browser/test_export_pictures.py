@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from actors.engines.browser.chromium import NoBrowser, flags, found_browser, runs_as_root
-from bus.limits import export_memory_bytes_max, picture_side_pixels_max
+from bus.limits import browser_start_ms_max, export_memory_bytes_max, picture_side_pixels_max
 from bus.value import Record, Value
 from nexus import picture_engine, picture_folder
 from nexus.console.bundle import BundleMissing, bundle_folder
@@ -363,7 +363,7 @@ def test_a_drawing_that_takes_too_long_or_too_much_is_ended_with_its_browser(mon
     """0015: bounded in time and size."""
     before = engines()
     with monkeypatch.context() as bounded:
-        bounded.setattr(picture_engine, "export_drawing_ms_max", -28_000)
+        bounded.setattr(picture_engine, "export_drawing_ms_max", 100 - browser_start_ms_max)
         with pytest.raises(PictureFailed, match="within"):
             picture([element("a")])
     for name, words_of_it in (("export_memory_bytes_max", "memory"), ("exported_bytes_max", "larger")):
