@@ -1,6 +1,7 @@
 // A png of the svg that Excalidraw made. Not Excalidraw's own way to a png: that draws each arrow with a label on a
 // canvas of its own, a square as long as the arrow, to clear the label's place, and those of a few hundred long arrows
 // take gigabytes before the browser frees the first. Here one canvas is all there is.
+import { dataUrlOf } from "./data_url.js";
 import { xmlOf } from "./xml.js";
 
 // What shows through something (opacity, a cropped picture) is drawn on a layer of its own; it is no larger than a tile.
@@ -38,15 +39,13 @@ export async function pngOfSvg(svg, { width, height, scale }) {
   });
 }
 
-/** The svg as a browser shows it in `<img>`: fonts and pictures are in it, and nothing of it runs or asks outside. */
+/**
+ * The svg as a browser shows it in `<img>`: fonts and pictures are in it, and nothing of it runs or asks outside.
+ * By a data: URL: of an image by a blob: URL Chromium lets no pixel be read once a picture in it has a foreignObject.
+ */
 async function imageOf(svg) {
-  const address = URL.createObjectURL(new Blob([xmlOf(svg)], { type: "image/svg+xml" }));
-  try {
-    const image = new Image();
-    image.src = address;
-    await image.decode();
-    return image;
-  } finally {
-    URL.revokeObjectURL(address);
-  }
+  const image = new Image();
+  image.src = await dataUrlOf(new Blob([xmlOf(svg)], { type: "image/svg+xml" }));
+  await image.decode();
+  return image;
 }

@@ -4,6 +4,7 @@ import "./asset_path.js";
 
 import { exportToSvg } from "@excalidraw/excalidraw";
 
+import { dataUrlOf } from "./data_url.js";
 import { clipLabelGaps } from "./label_gaps.js";
 import { faultOf } from "./picture_check.js";
 import { pngOfSvg } from "./png.js";
@@ -75,13 +76,9 @@ function sizeOf(width, height, wanted) {
   return { scale, width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
 }
 
-function base64Of(blob) {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
-    reader.onerror = () => reject(reader.error);
-    reader.readAsDataURL(blob);
-  });
+async function base64Of(blob) {
+  const address = await dataUrlOf(blob);
+  return address.slice(address.indexOf(",") + 1);
 }
 
 window.nexusPictureIsReady = true;
